@@ -75,7 +75,7 @@ func (p *Packets) Append(other *Packets) {
 	}
 }
 
-// Length is how long the packets play.
+// Length returns the time that the packets play.
 func (p *Packets) Length() time.Duration {
 	if p.end > 0 {
 		return p.end

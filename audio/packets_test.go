@@ -7,11 +7,11 @@ import (
 )
 
 // toned encodes so many frames of a tone.
-func toned(t testing.TB, f Format, frames int) (packets [][]byte) {
-	t.Helper()
+func toned(tb testing.TB, f Format, frames int) (packets [][]byte) {
+	tb.Helper()
 	enc, err := NewEncoder(f)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	pcm, buf := make([]int16, f.Samples()), make([]byte, MaxPacket)
 	for n := range frames {
@@ -20,7 +20,7 @@ func toned(t testing.TB, f Format, frames int) (packets [][]byte) {
 		}
 		size, err := enc.Encode(pcm, buf)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		packets = append(packets, bytes.Clone(buf[:size]))
 	}

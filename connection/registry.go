@@ -129,7 +129,7 @@ func (r *Registry) Reserve(p Peer) (*Room, error) {
 		return nil, ErrStopping
 	}
 	known := r.sessions[key] != nil || r.pending[key] > 0
-	if !known && r.taken() >= r.opts.MaxDevices && !(p.Guest.Regular && r.makeRoom()) {
+	if !known && r.taken() >= r.opts.MaxDevices && (!p.Guest.Regular || !r.makeRoom()) {
 		return nil, ErrFull
 	}
 	room := &Room{registry: r, peer: p, key: key, log: r.log}

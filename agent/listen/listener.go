@@ -144,7 +144,7 @@ func (l *Listener) prepare() (err error) {
 	return nil
 }
 
-// ahead is how much sound of before an utterance was noticed belongs to it: what comes before voice, and the voice that
+// ahead returns the length of the sound from before an utterance was noticed that belongs to it: what comes before voice, and the voice that
 // has to be there before it counts.
 func (l *Listener) ahead() time.Duration {
 	end := l.o.Endpoint.WithDefaults()

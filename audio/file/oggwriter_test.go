@@ -16,11 +16,11 @@ import (
 )
 
 // sung encodes a tone of 440 Hz.
-func sung(t testing.TB, f audio.Format, length time.Duration) *audio.Packets {
-	t.Helper()
+func sung(tb testing.TB, f audio.Format, length time.Duration) *audio.Packets {
+	tb.Helper()
 	enc, err := audio.NewEncoder(f)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var p audio.Packets
 	pcm, buf, phase := make([]int16, f.Samples()), make([]byte, audio.MaxPacket), 0.0
@@ -31,7 +31,7 @@ func sung(t testing.TB, f audio.Format, length time.Duration) *audio.Packets {
 		}
 		n, err := enc.Encode(pcm, buf)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		p.Add(buf[:n])
 	}

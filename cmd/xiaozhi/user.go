@@ -229,7 +229,7 @@ func (p people) add(ctx context.Context, args []string) error {
 		return err
 	}
 	if word == "" {
-		return account.PasswordShort
+		return account.ErrPasswordShort
 	}
 	return p.done(p.accounts.Add(ctx, p.by, account.NewUser{Name: args[0], Role: role, Password: word}))
 }

@@ -760,10 +760,10 @@ func TestRegulars(t *testing.T) {
 		speaker, other := home("24:6f:28:aa:10:02", "own"), home("24:6f:28:aa:10:03", "own")
 		r.ota(speaker)
 		r.ota(other)
-		if r.Book.Arrive(speaker).Regular || r.Book.Arrive(other).Regular {
+		if r.Arrive(speaker).Regular || r.Arrive(other).Regular {
 			t.Error("regular at once")
 		}
-		if _, err := r.Book.Accept(t.Context(), other.Address, "owner"); err != nil {
+		if _, err := r.Accept(t.Context(), other.Address, "owner"); err != nil {
 			t.Fatal(err)
 		}
 		if r.Book.Arrive(speaker).Regular || !r.Book.Arrive(other).Regular {

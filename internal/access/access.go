@@ -154,7 +154,7 @@ func (g *Guard) often(p account.Person) error {
 	if limiter.AllowN(g.o.Now(), 1) {
 		return nil
 	}
-	return &account.TooOften{Wait: time.Second}
+	return &account.TooOftenError{Wait: time.Second}
 }
 
 // Mux returns a handler of all routes, or says which one declares itself wrongly.
@@ -217,28 +217,29 @@ func answer(w http.ResponseWriter, status int, body any) {
 
 // refuse answers with what an error says.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if often, ok := errors.AsType[*account.TooOften](err); ok {
+	if often, ok := errors.AsType[*account.TooOftenError](err); ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(often.Wait.Seconds()))))
 		answer(w, http.StatusTooManyRequests, refusal{"account/too-often", err.Error()})
 		return
 	}
-	reason, ok := errors.AsType[account.Reason](err)
+	reason, ok := errors.AsType[account.ReasonError](err)
 	if !ok {
 		g.broken(w, r, err)
 		return
 	}
 	status := http.StatusBadRequest
 	switch reason {
-	case account.NoSession, account.NoToken, account.BadLogin, account.ProveAgain, account.CodeNeeded:
+	case account.ErrNoSession, account.ErrNoToken, account.ErrBadLogin, account.ErrProveAgain, account.ErrCodeNeeded:
 		status = http.StatusUnauthorized
-	case account.Forbidden, account.HasOwner, account.NoInvite:
+	case account.ErrForbidden, account.ErrHasOwner, account.ErrNoInvite:
 		status = http.StatusForbidden
-	case account.NameTaken, account.LastOwner, account.HasFactor, account.TokensMany:
+	case account.ErrNameTaken, account.ErrLastOwner, account.ErrHasFactor, account.ErrTokensMany:
 		status = http.StatusConflict
-	case account.NoUser, account.NoDevice:
+	case account.ErrNoUser, account.ErrNoDevice:
 		status = http.StatusNotFound
-	case account.Busy, account.NoSealer:
+	case account.ErrBusy, account.ErrNoSealer:
 		status = http.StatusServiceUnavailable
+	default: // what was asked for cannot be
 	}
 	answer(w, status, refusal{string(reason), reason.Error()})
 }
@@ -316,7 +317,7 @@ func (g *Guard) may(route Route, p account.Person, r *http.Request) error {
 		}
 	}
 	err := p.May(route.Need, owner, g.o.Now())
-	if errors.Is(err, account.Forbidden) && g.o.Accounts != nil {
+	if errors.Is(err, account.ErrForbidden) && g.o.Accounts != nil {
 		g.o.Accounts.Refused(r.Context(), p.Actor(g.o.Remote(r).String()), route.Pattern)
 	}
 	return err
@@ -330,17 +331,17 @@ func (g *Guard) who(r *http.Request) (account.Person, error) {
 		return account.Person{Name: adminName, Role: account.Owner, Scopes: []account.Scope{account.Admin}}, nil
 	}
 	if g.o.Accounts == nil {
-		return account.Person{}, account.NoSession
+		return account.Person{}, account.ErrNoSession
 	}
 	if bearer {
 		return g.o.Accounts.Token(r.Context(), token)
 	}
 	cookie, err := r.Cookie(cookieName(g.o.Secure(r)))
 	if err != nil {
-		return account.Person{}, account.NoSession
+		return account.Person{}, account.ErrNoSession
 	}
 	if !harmless(r.Method) && (r.Header.Get("Origin") == "" || g.foreign.Check(r) != nil) {
-		return account.Person{}, account.Forbidden
+		return account.Person{}, account.ErrForbidden
 	}
 	return g.o.Accounts.Session(r.Context(), cookie.Value)
 }

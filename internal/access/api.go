@@ -60,7 +60,7 @@ func taking[T any](g *Guard, f func(w http.ResponseWriter, r *http.Request, body
 			return
 		}
 		if g.foreign.Check(r) != nil {
-			g.refuse(w, r, account.Forbidden)
+			g.refuse(w, r, account.ErrForbidden)
 			return
 		}
 		var c T

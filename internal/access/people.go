@@ -45,7 +45,7 @@ func (g *Guard) peopleRoutes() []Route {
 		g.telling("GET /api/v1/users", all, g.users),
 		do("POST /api/v1/users", func(ctx context.Context, by account.Actor, _ string, c change) error {
 			if c.Password == "" {
-				return account.PasswordShort
+				return account.ErrPasswordShort
 			}
 			return s.Add(ctx, by, account.NewUser{Name: c.Name, Role: account.Role(c.Role), Password: c.Password})
 		}),
@@ -152,7 +152,7 @@ func (g *Guard) actor(r *http.Request) account.Actor {
 func (g *Guard) ownPassword(w http.ResponseWriter, r *http.Request, c change) error {
 	p := PersonOf(r)
 	if p.Scopes != nil { // a program has no session
-		return account.Forbidden
+		return account.ErrForbidden
 	}
 	if _, err := g.o.Accounts.Prove(r.Context(), p, account.Proof{Password: c.Current, Code: c.Second}, g.from(r)); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (g *Guard) ownToken(ctx context.Context, by account.Person, r *http.Request
 	n := account.NewToken{Label: c.Label, Scopes: scopes, Streams: c.Streams, Rate: c.Rate}
 	switch {
 	case c.Days < 0 || c.Days > account.MaxTokenDays:
-		return nil, account.TokenBad
+		return nil, account.ErrTokenBad
 	case c.Days > 0:
 		n.Ends = g.o.Now().AddDate(0, 0, c.Days)
 	}
@@ -287,14 +287,14 @@ func pageOf(before, limit string) (p store.Page, err error) {
 	p.Limit = 50
 	if limit != "" {
 		if p.Limit, err = strconv.Atoi(limit); err != nil || p.Limit < 1 || p.Limit > maxLimit {
-			return p, account.PageBad
+			return p, account.ErrPageBad
 		}
 	}
 	if before != "" {
 		at, id, _ := strings.Cut(before, ".")
 		ms, err := strconv.ParseInt(at, 10, 64)
 		if err != nil || id == "" || len(id) > 64 {
-			return p, account.PageBad
+			return p, account.ErrPageBad
 		}
 		p.Before = store.Cursor{At: time.UnixMilli(ms), ID: id}
 	}

@@ -23,45 +23,45 @@ import (
 	"xiaozhi/store"
 )
 
-// Reason says why something is refused. Its value is the id of the message for people.
-type Reason string
+// ReasonError says why something is refused. Its value is the id of the message for people.
+type ReasonError string
 
 // The reasons.
 const (
-	BadLogin      Reason = "account/bad-login" // unknown name, wrong password, disabled account, wrong code
-	Busy          Reason = "account/busy"
-	NoSession     Reason = "account/no-session"
-	Forbidden     Reason = "account/forbidden"
-	ProveAgain    Reason = "account/prove-again"
-	LastOwner     Reason = "account/last-owner"
-	NoUser        Reason = "account/no-user"
-	NameTaken     Reason = "account/name-taken"
-	NameBad       Reason = "account/name-bad"
-	RoleUnknown   Reason = "account/role-unknown"
-	ScopeUnknown  Reason = "account/scope-unknown"
-	PasswordShort Reason = "account/password-short"
-	PasswordLong  Reason = "account/password-long"
-	PasswordKnown Reason = "account/password-known"
-	HasOwner      Reason = "account/has-owner"
-	NoInvite      Reason = "account/no-invite"
-	NoToken       Reason = "account/no-token"
-	NoDevice      Reason = "account/no-device"
-	TokenBad      Reason = "account/token-bad"
-	TokensMany    Reason = "account/tokens-many"
-	CodeNeeded    Reason = "account/code-needed" // the password was right
-	HasFactor     Reason = "account/has-factor"
-	NoSealer      Reason = "account/no-sealer"
-	PageBad       Reason = "account/page-bad"
+	ErrBadLogin      ReasonError = "account/bad-login" // unknown name, wrong password, disabled account, wrong code
+	ErrBusy          ReasonError = "account/busy"
+	ErrNoSession     ReasonError = "account/no-session"
+	ErrForbidden     ReasonError = "account/forbidden"
+	ErrProveAgain    ReasonError = "account/prove-again"
+	ErrLastOwner     ReasonError = "account/last-owner"
+	ErrNoUser        ReasonError = "account/no-user"
+	ErrNameTaken     ReasonError = "account/name-taken"
+	ErrNameBad       ReasonError = "account/name-bad"
+	ErrRoleUnknown   ReasonError = "account/role-unknown"
+	ErrScopeUnknown  ReasonError = "account/scope-unknown"
+	ErrPasswordShort ReasonError = "account/password-short"
+	ErrPasswordLong  ReasonError = "account/password-long"
+	ErrPasswordKnown ReasonError = "account/password-known"
+	ErrHasOwner      ReasonError = "account/has-owner"
+	ErrNoInvite      ReasonError = "account/no-invite"
+	ErrNoToken       ReasonError = "account/no-token"
+	ErrNoDevice      ReasonError = "account/no-device"
+	ErrTokenBad      ReasonError = "account/token-bad"
+	ErrTokensMany    ReasonError = "account/tokens-many"
+	ErrCodeNeeded    ReasonError = "account/code-needed" // the password was right
+	ErrHasFactor     ReasonError = "account/has-factor"
+	ErrNoSealer      ReasonError = "account/no-sealer"
+	ErrPageBad       ReasonError = "account/page-bad"
 )
 
 // Error says it in both languages.
-func (r Reason) Error() string { return message.Both(string(r)) }
+func (r ReasonError) Error() string { return message.Both(string(r)) }
 
-// TooOften says how long to wait before the next guess.
-type TooOften struct{ Wait time.Duration }
+// TooOftenError says how long to wait before the next guess.
+type TooOftenError struct{ Wait time.Duration }
 
 // Error says it in both languages.
-func (e *TooOften) Error() string {
+func (e *TooOftenError) Error() string {
 	return message.Both("account/too-often", e.Wait.Round(time.Second)/time.Second+1)
 }
 
@@ -177,13 +177,13 @@ func keep(secret string) string {
 }
 
 // reasonOf returns why something was refused; "" if it failed.
-func reasonOf(err error) Reason {
-	r, _ := errors.AsType[Reason](err)
+func reasonOf(err error) ReasonError {
+	r, _ := errors.AsType[ReasonError](err)
 	return r
 }
 
 // orReason puts a reason in the place of an error of the store.
-func orReason(err, of error, why Reason) error {
+func orReason(err, of error, why ReasonError) error {
 	if errors.Is(err, of) {
 		return why
 	}

@@ -72,9 +72,9 @@ func TestSetup(t *testing.T) {
 		t.Errorf("code %q has not 40 new bits", code)
 	}
 	n := NewUser{Name: "Ann", Password: good}
-	r.want(r.Setup(ctx, "0000000000", n, r.from), BadLogin)
-	r.want(r.Setup(ctx, "", n, r.from), BadLogin)
-	r.want(r.Setup(ctx, code, NewUser{Name: "Ann"}, r.from), PasswordShort)
+	r.want(r.Setup(ctx, "0000000000", n, r.from), ErrBadLogin)
+	r.want(r.Setup(ctx, "", n, r.from), ErrBadLogin)
+	r.want(r.Setup(ctx, code, NewUser{Name: "Ann"}, r.from), ErrPasswordShort)
 	if r.HasOwner(ctx) {
 		t.Error("somebody became an owner")
 	}
@@ -84,7 +84,7 @@ func TestSetup(t *testing.T) {
 	if !r.HasOwner(ctx) || r.SetupCode(ctx) != "" {
 		t.Error("the setup code outlives the first owner")
 	}
-	r.want(r.Setup(ctx, code, NewUser{Name: "Bob", Password: good}, r.from), BadLogin)
+	r.want(r.Setup(ctx, code, NewUser{Name: "Bob", Password: good}, r.from), ErrBadLogin)
 	r.must(func() error { _, err := r.Login(ctx, "ANN ", Proof{Password: good}, r.from); return err }())
 }
 
@@ -106,7 +106,7 @@ func TestSessionEnds(t *testing.T) {
 					return err
 				}
 			}
-			if _, err := r.Session(r.t.Context(), secret); !errors.Is(err, NoSession) {
+			if _, err := r.Session(r.t.Context(), secret); !errors.Is(err, ErrNoSession) {
 				return errors.New("a session lasts longer than thirty days")
 			}
 			return nil
@@ -123,7 +123,7 @@ func TestSessionEnds(t *testing.T) {
 			}
 			r.must(end(r, p))
 			_, err = r.Session(ctx, secret)
-			r.want(err, NoSession)
+			r.want(err, ErrNoSession)
 			if name != "idle" && name != "old" {
 				_, err = r.Session(ctx, ann)
 				r.want(err, nil)
@@ -135,18 +135,18 @@ func TestSessionEnds(t *testing.T) {
 // TestLastOwner: the last owner in use can be neither demoted nor disabled.
 func TestLastOwner(t *testing.T) {
 	r, ctx := newRig(t).owner(), t.Context()
-	r.want(r.SetRole(ctx, command(), "ann", Member), LastOwner)
-	r.want(r.Disable(ctx, command(), "ann", true), LastOwner)
+	r.want(r.SetRole(ctx, command(), "ann", Member), ErrLastOwner)
+	r.want(r.Disable(ctx, command(), "ann", true), ErrLastOwner)
 	r.must(r.Add(ctx, command(), NewUser{Name: "bob", Role: Owner, Password: good}))
 	r.must(r.Disable(ctx, command(), "bob", true))
-	r.want(r.SetRole(ctx, command(), "ann", Member), LastOwner)
+	r.want(r.SetRole(ctx, command(), "ann", Member), ErrLastOwner)
 	_, err := r.Login(ctx, "bob", Proof{Password: good}, r.from)
-	r.want(err, BadLogin)
+	r.want(err, ErrBadLogin)
 	r.must(r.Disable(ctx, command(), "bob", false))
 	r.must(r.SetRole(ctx, command(), "ann", Member))
-	r.want(r.Add(ctx, command(), NewUser{Name: "BOB", Role: Viewer}), NameTaken)
-	r.want(r.SetRole(ctx, command(), "cid", Member), NoUser)
-	r.want(r.SetRole(ctx, command(), "bob", "boss"), RoleUnknown)
+	r.want(r.Add(ctx, command(), NewUser{Name: "BOB", Role: Viewer}), ErrNameTaken)
+	r.want(r.SetRole(ctx, command(), "cid", Member), ErrNoUser)
+	r.want(r.SetRole(ctx, command(), "bob", "boss"), ErrRoleUnknown)
 }
 
 // TestTokens: a token acts within its scopes until it is revoked, is over, or its user is disabled. It is kept as a hash.
@@ -164,7 +164,7 @@ func TestTokens(t *testing.T) {
 	p, err := r.Token(ctx, secret)
 	r.must(err)
 	r.want(p.May(Need{Role: Viewer, Scope: Say}, "", r.clock), nil)
-	r.want(p.May(Need{Role: Viewer, Scope: Tools}, "", r.clock), Forbidden)
+	r.want(p.May(Need{Role: Viewer, Scope: Tools}, "", r.clock), ErrForbidden)
 	all, err := r.Tokens(ctx, "ann")
 	r.must(err)
 	for _, k := range all {
@@ -174,20 +174,20 @@ func TestTokens(t *testing.T) {
 	}
 	r.clock = r.clock.Add(2 * time.Hour)
 	_, err = r.Token(ctx, short)
-	r.want(err, NoToken)
-	r.want(r.Revoke(ctx, command(), "ann", "xz_"), NoToken)
+	r.want(err, ErrNoToken)
+	r.want(r.Revoke(ctx, command(), "ann", "xz_"), ErrNoToken)
 	r.must(r.Revoke(ctx, command(), "ann", secret[:9]))
 	_, err = r.Token(ctx, secret)
-	r.want(err, NoToken)
+	r.want(err, ErrNoToken)
 	r.must(r.Add(ctx, command(), NewUser{Name: "bob", Role: Member}))
 	secret, err = r.NewToken(ctx, command(), "bob", NewToken{Label: "x", Scopes: []Scope{Admin}})
 	r.must(err)
 	r.must(r.Disable(ctx, command(), "bob", true))
 	_, err = r.Token(ctx, secret)
-	r.want(err, NoToken)
+	r.want(err, ErrNoToken)
 	for _, bad := range []string{"", "xz_", secret[3:], "xz_" + secret, secret + "x"} {
 		_, err = r.Token(ctx, bad)
-		r.want(err, NoToken)
+		r.want(err, ErrNoToken)
 	}
 }
 
@@ -198,11 +198,11 @@ func TestInvites(t *testing.T) {
 	r.must(err)
 	secret, err := r.Invite(ctx, ann, Member, "")
 	r.must(err)
-	r.want(r.Accept(ctx, secret, NewUser{Name: "ann", Password: good}, r.from), NameTaken)
-	r.want(r.Accept(ctx, secret, NewUser{Name: "bob", Password: "12345678"}, r.from), PasswordKnown)
-	r.want(r.Accept(ctx, secret+"x", NewUser{Name: "bob", Password: good}, r.from), NoInvite)
+	r.want(r.Accept(ctx, secret, NewUser{Name: "ann", Password: good}, r.from), ErrNameTaken)
+	r.want(r.Accept(ctx, secret, NewUser{Name: "bob", Password: "12345678"}, r.from), ErrPasswordKnown)
+	r.want(r.Accept(ctx, secret+"x", NewUser{Name: "bob", Password: good}, r.from), ErrNoInvite)
 	r.want(r.Accept(ctx, secret, NewUser{Name: "bob", Role: Owner, Password: good}, r.from), nil)
-	r.want(r.Accept(ctx, secret, NewUser{Name: "cid", Password: good}, r.from), NoInvite)
+	r.want(r.Accept(ctx, secret, NewUser{Name: "cid", Password: good}, r.from), ErrNoInvite)
 	bob, err := r.Session(ctx, r.login("bob"))
 	r.must(err)
 	if bob.Role != Member {
@@ -211,7 +211,7 @@ func TestInvites(t *testing.T) {
 	secret, err = r.Invite(ctx, ann, Viewer, "")
 	r.must(err)
 	r.clock = r.clock.Add(inviteTime + time.Second)
-	r.want(r.Accept(ctx, secret, NewUser{Name: "cid", Password: good}, r.from), NoInvite)
+	r.want(r.Accept(ctx, secret, NewUser{Name: "cid", Password: good}, r.from), ErrNoInvite)
 }
 
 // TestGuessing: of a thousand guesses few are looked at, a session that stands goes on, and each is in the audit
@@ -222,9 +222,9 @@ func TestGuessing(t *testing.T) {
 	looked := 0
 	for range 1000 {
 		_, err := r.Login(ctx, "ann", Proof{Password: "wrong password"}, r.from)
-		if errors.Is(err, BadLogin) {
+		if errors.Is(err, ErrBadLogin) {
 			looked++
-		} else if _, ok := errors.AsType[*TooOften](err); !ok {
+		} else if _, ok := errors.AsType[*TooOftenError](err); !ok {
 			t.Fatal(err)
 		}
 		r.clock = r.clock.Add(60 * time.Millisecond)
@@ -274,7 +274,7 @@ func TestOtherProcess(t *testing.T) {
 	secret := r.login("ann")
 	r.must(other.EndSessions(ctx, command(), "ann"))
 	_, err := r.Session(ctx, secret)
-	r.want(err, NoSession)
+	r.want(err, ErrNoSession)
 }
 
 // TestAuditIsKeptForAYear: and no longer.
@@ -328,8 +328,8 @@ func TestBearers(t *testing.T) {
 	r.must(r.Add(ctx, command(), NewUser{Name: "bob", Role: Member}))
 	device := store.Identity{ID: "aa:bb:cc:00:00:01", Address: "aa:bb:cc:00:00:01", Client: "c", State: store.DevicePaired}
 	r.must(r.db.Devices.Commit(ctx, store.DeviceChange{Save: []store.Identity{device}}))
-	r.want(r.Give(ctx, command(), "nobody's", "bob"), NoDevice)
-	r.want(r.Give(ctx, command(), device.ID, "cid"), NoUser)
+	r.want(r.Give(ctx, command(), "nobody's", "bob"), ErrNoDevice)
+	r.want(r.Give(ctx, command(), device.ID, "cid"), ErrNoUser)
 	for _, n := range []NewToken{
 		{Label: "x", Scopes: []Scope{Read}, Rate: 31}, {Label: "x", Scopes: []Scope{Read}, Rate: -1}, {Label: "x", Scopes: []Scope{Read}, Ends: r.clock},
 		{Label: "x", Scopes: []Scope{Read}, Streams: []string{"a b"}}, {Label: "x\n", Scopes: []Scope{Read}}, {Scopes: []Scope{Read}}, {Label: "x"},
@@ -350,7 +350,7 @@ func TestBearers(t *testing.T) {
 	if r.must(err); len(now.Devices) != 1 || now.Devices[0] != device.ID {
 		t.Errorf("%+v", now)
 	}
-	r.want(r.Take(ctx, command(), device.ID, "ann"), NoDevice)
+	r.want(r.Take(ctx, command(), device.ID, "ann"), ErrNoDevice)
 	r.must(r.Take(ctx, command(), device.ID, "bob"))
 	if now, err = r.Again(ctx, was); err != nil || len(now.Devices) != 0 {
 		t.Errorf("%+v %v", now, err)
@@ -369,5 +369,5 @@ func TestBearers(t *testing.T) {
 	}
 	r.must(r.Revoke(ctx, command(), "bob", secret[:9]))
 	_, err = r.Again(ctx, was)
-	r.want(err, NoToken)
+	r.want(err, ErrNoToken)
 }

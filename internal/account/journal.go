@@ -60,10 +60,10 @@ const (
 
 // tells reports whether an act is to be kept, and how many were not since the last one.
 func (j *journal) tells(outcome error) (quiet int, ok bool) {
-	_, often := errors.AsType[*TooOften](outcome)
+	_, often := errors.AsType[*TooOftenError](outcome)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if (often || errors.Is(outcome, Busy)) && !j.noise.AllowN(j.now(), 1) {
+	if (often || errors.Is(outcome, ErrBusy)) && !j.noise.AllowN(j.now(), 1) {
 		j.quiet++
 		return 0, false
 	}

@@ -93,10 +93,10 @@ func (g *guesses) may(now time.Time, name string, remote netip.Addr) (wait time.
 	return 0
 }
 
-// guess has right check a guess, if another one is allowed, and returns [BadLogin] if it was wrong.
+// guess has right check a guess, if another one is allowed, and returns [ErrBadLogin] if it was wrong.
 func (g *guesses) guess(name string, remote netip.Addr, right func() (bool, error)) error {
 	if wait := g.may(g.now(), name, remote); wait > 0 {
-		return &TooOften{wait}
+		return &TooOftenError{wait}
 	}
 	return g.judge(name, remote, right)
 }
@@ -104,7 +104,7 @@ func (g *guesses) guess(name string, remote netip.Addr, right func() (bool, erro
 // code is guess for a code of somebody's second factor. It does not count from where it comes.
 func (g *guesses) code(userID string, right func() (bool, error)) error {
 	if wait := g.waits(g.now(), codeName+userID, netip.Addr{}); wait > 0 {
-		return &TooOften{wait}
+		return &TooOftenError{wait}
 	}
 	return g.judge(codeName+userID, netip.Addr{}, right)
 }
@@ -117,7 +117,7 @@ func (g *guesses) judge(name string, remote netip.Addr, right func() (bool, erro
 	}
 	g.was(g.now(), name, remote, ok)
 	if !ok {
-		return BadLogin
+		return ErrBadLogin
 	}
 	return nil
 }

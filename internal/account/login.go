@@ -117,7 +117,7 @@ func (s *Service) begin(ctx context.Context, u store.User, from Origin) (secret 
 	}
 	is, err := s.db.Users.Get(ctx, u.ID)
 	if err != nil || !is.DisabledAt.IsZero() || !is.PasswordAt.Equal(u.PasswordAt) {
-		return "", errors.Join(BadLogin, err, s.db.Sessions.End(context.WithoutCancel(ctx), kept))
+		return "", errors.Join(ErrBadLogin, err, s.db.Sessions.End(context.WithoutCancel(ctx), kept))
 	}
 	return secret, nil
 }
@@ -126,19 +126,19 @@ func (s *Service) begin(ctx context.Context, u store.User, from Origin) (secret 
 func (s *Service) Begin(ctx context.Context, p Person, from Origin) (secret string, err error) {
 	u, err := s.db.Users.Get(ctx, p.ID)
 	if err != nil {
-		return "", orReason(err, store.ErrNotFound, NoUser)
+		return "", orReason(err, store.ErrNotFound, ErrNoUser)
 	}
 	return s.begin(ctx, u, from)
 }
 
-// Session returns who has the secret of a session, or [NoSession].
+// Session returns who has the secret of a session, or [ErrNoSession].
 func (s *Service) Session(ctx context.Context, secret string) (p Person, err error) {
 	if secret == "" {
-		return p, NoSession
+		return p, ErrNoSession
 	}
 	session, u, err := s.db.Sessions.Get(ctx, keep(secret))
 	if err != nil {
-		return p, orReason(err, store.ErrNotFound, NoSession)
+		return p, orReason(err, store.ErrNotFound, ErrNoSession)
 	}
 	now := s.now()
 	if now.Sub(session.SeenAt) >= seenEvery {
@@ -157,7 +157,7 @@ func (s *Service) Session(ctx context.Context, secret string) (p Person, err err
 // the place of that one, whose secret is returned: who has stolen the one before has nothing of it.
 func (s *Service) Prove(ctx context.Context, p Person, shown Proof, from Origin) (secret string, err error) {
 	if p.session == "" {
-		return "", NoSession
+		return "", ErrNoSession
 	}
 	var u store.User
 	err = s.guesses.guess(p.Name, from.Remote, func() (ok bool, err error) {
@@ -178,7 +178,7 @@ func (s *Service) Prove(ctx context.Context, p Person, shown Proof, from Origin)
 
 // Refused keeps that somebody asked for what is not for them.
 func (s *Service) Refused(ctx context.Context, by Actor, what string) {
-	s.did(ctx, by, "refused", what, Forbidden)
+	s.did(ctx, by, "refused", what, ErrForbidden)
 }
 
 // Logout ends a session.

@@ -88,11 +88,11 @@ func CheckPassword(name, password string) error {
 	n := utf8.RuneCountInString(password)
 	switch small := strings.ToLower(password); {
 	case n < minPassword:
-		return PasswordShort
+		return ErrPasswordShort
 	case n > maxPassword:
-		return PasswordLong
+		return ErrPasswordLong
 	case isRun(small), strings.Contains("\n"+common, "\n"+small+"\n"), onlyOf(small, append(ownWords(), strings.ToLower(name))...):
-		return PasswordKnown
+		return ErrPasswordKnown
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (h *hasher) do(ctx context.Context, f func()) error {
 	case h.places <- struct{}{}:
 		defer func() { <-h.places }()
 	default:
-		return Busy
+		return ErrBusy
 	}
 	select {
 	case h.working <- struct{}{}:

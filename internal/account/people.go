@@ -47,7 +47,7 @@ func (s *Service) hashed(ctx context.Context, name, password string) (phc string
 func (s *Service) Add(ctx context.Context, by Actor, n NewUser) error {
 	u, err := s.prepare(ctx, n)
 	if err == nil {
-		err = orReason(s.db.Users.Add(ctx, u), store.ErrExists, NameTaken)
+		err = orReason(s.db.Users.Add(ctx, u), store.ErrExists, ErrNameTaken)
 	}
 	s.did(ctx, by, "user.add", n.Name, err)
 	return err
@@ -71,7 +71,7 @@ func (s *Service) Found(ctx context.Context, name, password string) error {
 		return nil
 	}
 	err := s.first(ctx, NewUser{Name: name, Role: Owner, Password: password})
-	if errors.Is(err, HasOwner) { // another process was faster
+	if errors.Is(err, ErrHasOwner) { // another process was faster
 		return nil
 	}
 	s.did(ctx, Actor{name, viaSettings, ""}, "setup", name, err)
@@ -80,7 +80,7 @@ func (s *Service) Found(ctx context.Context, name, password string) error {
 
 func (s *Service) first(ctx context.Context, n NewUser) error {
 	if n.Password == "" {
-		return PasswordShort
+		return ErrPasswordShort
 	}
 	u, err := s.prepare(ctx, n)
 	if err == nil {
@@ -91,7 +91,7 @@ func (s *Service) first(ctx context.Context, n NewUser) error {
 		s.owned = true
 		s.mu.Unlock()
 	}
-	return orReason(orReason(err, store.ErrConflict, HasOwner), store.ErrExists, NameTaken)
+	return orReason(orReason(err, store.ErrConflict, ErrHasOwner), store.ErrExists, ErrNameTaken)
 }
 
 // change has f change the account of a name. The last owner stays one. An account whose role, password or use changes
@@ -101,7 +101,7 @@ func (s *Service) change(ctx context.Context, by Actor, act, name string, f func
 	if err == nil {
 		_, err = s.db.Users.Edit(ctx, u.ID, func(u *store.User) error { f(u); return nil })
 	}
-	err = orReason(orReason(err, store.ErrLastOwner, LastOwner), store.ErrNotFound, NoUser)
+	err = orReason(orReason(err, store.ErrLastOwner, ErrLastOwner), store.ErrNotFound, ErrNoUser)
 	s.did(ctx, by, act, name, err)
 	return err
 }
@@ -165,10 +165,10 @@ func (s *Service) Sessions(ctx context.Context, name string) ([]store.Session, e
 func named(ctx context.Context, users *store.Users, name string) (store.User, error) {
 	name, err := CheckName(name)
 	if err != nil {
-		return store.User{}, NoUser
+		return store.User{}, ErrNoUser
 	}
 	u, err := users.Named(ctx, name)
-	return u, orReason(err, store.ErrNotFound, NoUser)
+	return u, orReason(err, store.ErrNotFound, ErrNoUser)
 }
 
 // Audit lists what was done, the newest first.
@@ -201,8 +201,8 @@ func (s *Service) Accept(ctx context.Context, secret string, n NewUser, from Ori
 		return err == nil, without(err, store.ErrNotFound)
 	})
 	who := ""
-	if errors.Is(err, BadLogin) {
-		err = NoInvite
+	if errors.Is(err, ErrBadLogin) {
+		err = ErrNoInvite
 	} else if err == nil {
 		who, err = n.Name, s.accept(ctx, secret, n)
 	}
@@ -220,7 +220,7 @@ func without(err, out error) error {
 
 func (s *Service) accept(ctx context.Context, secret string, n NewUser) error {
 	if n.Password == "" {
-		return PasswordShort
+		return ErrPasswordShort
 	}
 	u, err := s.prepare(ctx, n)
 	if err != nil {
@@ -228,14 +228,14 @@ func (s *Service) accept(ctx context.Context, secret string, n NewUser) error {
 	}
 	switch _, err := s.db.Users.Named(ctx, u.Name); {
 	case err == nil:
-		return NameTaken
+		return ErrNameTaken
 	case !errors.Is(err, store.ErrNotFound):
 		return err
 	}
 	i, err := s.db.Invites.Take(ctx, keep(secret))
 	if err != nil {
-		return orReason(err, store.ErrNotFound, NoInvite)
+		return orReason(err, store.ErrNotFound, ErrNoInvite)
 	}
 	u.Role = i.Role
-	return orReason(s.db.Users.Add(ctx, u), store.ErrExists, NameTaken)
+	return orReason(s.db.Users.Add(ctx, u), store.ErrExists, ErrNameTaken)
 }

@@ -27,7 +27,7 @@ func ParseRole(name string) (Role, error) {
 	if r := Role(name); slices.Contains(Roles(), r) {
 		return r, nil
 	}
-	return "", RoleUnknown
+	return "", ErrRoleUnknown
 }
 
 // atLeast reports whether a role includes another one. An unknown role includes nothing.
@@ -53,7 +53,7 @@ func ParseScopes(list string) (all []Scope, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		s := Scope(strings.TrimSpace(name))
 		if !slices.Contains([]Scope{Read, Say, Tools, Admin}, s) {
-			return nil, ScopeUnknown
+			return nil, ErrScopeUnknown
 		}
 		if !slices.Contains(all, s) {
 			all = append(all, s)
@@ -99,18 +99,18 @@ type Need struct {
 // fresh is how long a password that was shown is good for what needs it again.
 const fresh = 10 * time.Minute
 
-// May reports whether a person may do what has the need to an object: nil, [Forbidden] or [ProveAgain]. owner is the
+// May reports whether a person may do what has the need to an object: nil, [ErrForbidden] or [ErrProveAgain]. owner is the
 // id of the object's owner, "" is nobody.
 func (p Person) May(n Need, owner string, now time.Time) error {
 	switch {
 	case !atLeast(p.Role, n.Role):
-		return Forbidden
+		return ErrForbidden
 	case p.Scopes != nil && (n.Fresh || !slices.Contains(p.Scopes, n.Scope) && !slices.Contains(p.Scopes, Admin)):
-		return Forbidden
+		return ErrForbidden
 	case n.Own && p.Role != Owner && (owner == "" || owner != p.ID):
-		return Forbidden
+		return ErrForbidden
 	case n.Fresh && now.Sub(p.Proved) > fresh:
-		return ProveAgain
+		return ErrProveAgain
 	}
 	return nil
 }
@@ -119,11 +119,11 @@ func (p Person) May(n Need, owner string, now time.Time) error {
 func CheckName(name string) (string, error) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	if n := len([]rune(name)); n == 0 || n > 32 {
-		return "", NameBad
+		return "", ErrNameBad
 	}
 	for _, r := range name {
 		if r <= ' ' || strings.ContainsRune(`<>"'&/\,;:`, r) || !unicode.IsPrint(r) {
-			return "", NameBad
+			return "", ErrNameBad
 		}
 	}
 	return name, nil

@@ -20,26 +20,26 @@ func TestMay(t *testing.T) {
 		want   error
 	}{
 		{"owner, anything", Person{ID: "a", Role: Owner, Proved: stale}, Need{Role: Owner}, "", nil},
-		{"member, of owners", Person{ID: "a", Role: Member}, Need{Role: Owner}, "a", Forbidden},
-		{"viewer, of members", Person{ID: "a", Role: Viewer}, Need{Role: Member}, "a", Forbidden},
+		{"member, of owners", Person{ID: "a", Role: Member}, Need{Role: Owner}, "a", ErrForbidden},
+		{"viewer, of members", Person{ID: "a", Role: Viewer}, Need{Role: Member}, "a", ErrForbidden},
 		{"viewer, of viewers", Person{ID: "a", Role: Viewer}, Need{Role: Viewer}, "", nil},
-		{"unknown role", Person{ID: "a", Role: "boss"}, Need{Role: Viewer}, "", Forbidden},
-		{"nobody", Person{}, Need{Role: Viewer}, "", Forbidden},
-		{"no need is none", Person{ID: "a", Role: Owner}, Need{}, "", Forbidden},
+		{"unknown role", Person{ID: "a", Role: "boss"}, Need{Role: Viewer}, "", ErrForbidden},
+		{"nobody", Person{}, Need{Role: Viewer}, "", ErrForbidden},
+		{"no need is none", Person{ID: "a", Role: Owner}, Need{}, "", ErrForbidden},
 		{"member, own", Person{ID: "a", Role: Member}, Need{Role: Member, Own: true}, "a", nil},
-		{"member, other's", Person{ID: "a", Role: Member}, Need{Role: Member, Own: true}, "b", Forbidden},
-		{"member, nobody's", Person{ID: "a", Role: Member}, Need{Role: Member, Own: true}, "", Forbidden},
-		{"without id, nobody's", Person{Role: Member}, Need{Role: Member, Own: true}, "", Forbidden},
+		{"member, other's", Person{ID: "a", Role: Member}, Need{Role: Member, Own: true}, "b", ErrForbidden},
+		{"member, nobody's", Person{ID: "a", Role: Member}, Need{Role: Member, Own: true}, "", ErrForbidden},
+		{"without id, nobody's", Person{Role: Member}, Need{Role: Member, Own: true}, "", ErrForbidden},
 		{"owner, other's", Person{ID: "a", Role: Owner}, Need{Role: Member, Own: true}, "b", nil},
 		{"fresh", Person{ID: "a", Role: Owner, Proved: proved}, Need{Role: Owner, Fresh: true}, "", nil},
-		{"stale", Person{ID: "a", Role: Owner, Proved: stale}, Need{Role: Owner, Fresh: true}, "", ProveAgain},
+		{"stale", Person{ID: "a", Role: Owner, Proved: stale}, Need{Role: Owner, Fresh: true}, "", ErrProveAgain},
 		{"token, in scope", Person{ID: "a", Role: Owner, Scopes: []Scope{Read}}, Need{Role: Viewer, Scope: Read}, "", nil},
-		{"token, out of scope", Person{ID: "a", Role: Owner, Scopes: []Scope{Read}}, Need{Role: Viewer, Scope: Say}, "", Forbidden},
+		{"token, out of scope", Person{ID: "a", Role: Owner, Scopes: []Scope{Read}}, Need{Role: Viewer, Scope: Say}, "", ErrForbidden},
 		{"token, of all", Person{ID: "a", Role: Owner, Scopes: []Scope{Admin}}, Need{Role: Viewer, Scope: Say}, "", nil},
-		{"token, more than its user", Person{ID: "a", Role: Viewer, Scopes: []Scope{Admin}}, Need{Role: Owner, Scope: Say}, "", Forbidden},
-		{"token, what needs a password", Person{ID: "a", Role: Owner, Scopes: []Scope{Admin}}, Need{Role: Owner, Scope: Admin, Fresh: true}, "", Forbidden},
-		{"token without scopes", Person{ID: "a", Role: Owner, Scopes: []Scope{}}, Need{Role: Viewer, Scope: Read}, "", Forbidden},
-		{"token, no scope asked", Person{ID: "a", Role: Owner, Scopes: []Scope{Read}}, Need{Role: Viewer}, "", Forbidden},
+		{"token, more than its user", Person{ID: "a", Role: Viewer, Scopes: []Scope{Admin}}, Need{Role: Owner, Scope: Say}, "", ErrForbidden},
+		{"token, what needs a password", Person{ID: "a", Role: Owner, Scopes: []Scope{Admin}}, Need{Role: Owner, Scope: Admin, Fresh: true}, "", ErrForbidden},
+		{"token without scopes", Person{ID: "a", Role: Owner, Scopes: []Scope{}}, Need{Role: Viewer, Scope: Read}, "", ErrForbidden},
+		{"token, no scope asked", Person{ID: "a", Role: Owner, Scopes: []Scope{Read}}, Need{Role: Viewer}, "", ErrForbidden},
 	} {
 		if err := c.person.May(c.need, c.owner, now); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
@@ -50,10 +50,10 @@ func TestMay(t *testing.T) {
 // TestPasswordRules: only the length and what is easily guessed count.
 func TestPasswordRules(t *testing.T) {
 	for password, want := range map[string]error{
-		good: nil, "七个字的密码呢": PasswordShort, "八个字的密码也行": nil, "short": PasswordShort, "": PasswordShort,
-		strings.Repeat("xy", 128): nil, strings.Repeat("xy", 128) + "x": PasswordLong, strings.Repeat("密", 300): PasswordLong,
-		"password": PasswordKnown, "PASSWORD1": PasswordKnown, "iloveyou": PasswordKnown, "aaaaaaaaaaaa": PasswordKnown, "23456789:": PasswordKnown, "hgfedcba": PasswordKnown,
-		"annika1234": PasswordKnown, "Annika!!2026": PasswordKnown, "xiaozhi2026": PasswordKnown, "20261122": PasswordKnown, "小智小智小智12": PasswordKnown,
+		good: nil, "七个字的密码呢": ErrPasswordShort, "八个字的密码也行": nil, "short": ErrPasswordShort, "": ErrPasswordShort,
+		strings.Repeat("xy", 128): nil, strings.Repeat("xy", 128) + "x": ErrPasswordLong, strings.Repeat("密", 300): ErrPasswordLong,
+		"password": ErrPasswordKnown, "PASSWORD1": ErrPasswordKnown, "iloveyou": ErrPasswordKnown, "aaaaaaaaaaaa": ErrPasswordKnown, "23456789:": ErrPasswordKnown, "hgfedcba": ErrPasswordKnown,
+		"annika1234": ErrPasswordKnown, "Annika!!2026": ErrPasswordKnown, "xiaozhi2026": ErrPasswordKnown, "20261122": ErrPasswordKnown, "小智小智小智12": ErrPasswordKnown,
 		"annika likes tea": nil, "    spaces are fine    ": nil, "🐈🐈🐕🐕🐈🐈🐕🐕": nil,
 	} {
 		if err := CheckPassword("annika", password); !errors.Is(err, want) || (err == nil) != (want == nil) {

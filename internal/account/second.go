@@ -57,11 +57,11 @@ func (s *factors) Enrol(ctx context.Context, p Person) (e Enrolment, err error) 
 	u, err := s.users.Get(ctx, p.ID)
 	switch {
 	case err != nil:
-		return e, orReason(err, store.ErrNotFound, NoUser)
+		return e, orReason(err, store.ErrNotFound, ErrNoUser)
 	case u.TOTP != "":
-		return e, HasFactor
+		return e, ErrHasFactor
 	case s.seal == nil:
-		return e, NoSealer
+		return e, ErrNoSealer
 	}
 	f, recovery := newFactor()
 	s.enrolled.Put(u.ID, enrolling{f, s.now().Add(enrolTime)}, 0)
@@ -89,7 +89,7 @@ func (s *factors) confirm(ctx context.Context, p Person, f factor) error {
 	}
 	_, err = s.users.Edit(ctx, p.ID, func(u *store.User) error {
 		if u.TOTP != "" {
-			return HasFactor
+			return ErrHasFactor
 		}
 		u.TOTP = sealed
 		return nil
@@ -97,7 +97,7 @@ func (s *factors) confirm(ctx context.Context, p Person, f factor) error {
 	if err == nil {
 		s.enrolled.Remove(p.ID)
 	}
-	return orReason(err, store.ErrNotFound, NoUser)
+	return orReason(err, store.ErrNotFound, ErrNoUser)
 }
 
 // second checks the second factor of somebody whose password was right, and uses the code up. [CodeNeeded]: they have one,
@@ -107,18 +107,18 @@ func (s *factors) second(ctx context.Context, u store.User, code string) (bool, 
 	case u.TOTP == "":
 		return true, nil
 	case code == "":
-		return false, CodeNeeded
+		return false, ErrCodeNeeded
 	case s.seal == nil:
-		return false, NoSealer
+		return false, ErrNoSealer
 	}
 	err := s.guesses.code(u.ID, func() (bool, error) {
 		_, err := s.users.Edit(ctx, u.ID, func(now *store.User) error { return s.use(ctx, now, code) })
-		if errors.Is(err, BadLogin) {
+		if errors.Is(err, ErrBadLogin) {
 			return false, nil
 		}
 		return err == nil, err
 	})
-	if errors.Is(err, BadLogin) {
+	if errors.Is(err, ErrBadLogin) {
 		return false, nil
 	}
 	return err == nil, err
@@ -135,7 +135,7 @@ func (s *factors) use(ctx context.Context, u *store.User, code string) error {
 		return err
 	}
 	if !f.use(code, s.now()) {
-		return BadLogin
+		return ErrBadLogin
 	}
 	u.TOTP, err = s.seal.Seal(ctx, factorName(u.ID), f.encode())
 	return err

@@ -90,7 +90,7 @@ func enrolled(t *testing.T) (r *rig, f factor, recovery []string) {
 	r = newRig(t).owner()
 	ann, err := r.Session(t.Context(), r.login("ann"))
 	r.must(err)
-	r.want(r.Confirm(t.Context(), ann, "000000", r.from), BadLogin)
+	r.want(r.Confirm(t.Context(), ann, "000000", r.from), ErrBadLogin)
 	e, err := r.Enrol(t.Context(), ann)
 	r.must(err)
 	f.Secret, err = plainBase32().DecodeString(e.Secret)
@@ -99,10 +99,10 @@ func enrolled(t *testing.T) (r *rig, f factor, recovery []string) {
 		t.Error(e.Address)
 	}
 	r.must(func() error { _, err := r.Login(t.Context(), "ann", Proof{Password: good}, r.from); return err }()) // it does not count yet
-	r.want(r.Confirm(t.Context(), ann, e.Recovery[0], r.from), BadLogin)
+	r.want(r.Confirm(t.Context(), ann, e.Recovery[0], r.from), ErrBadLogin)
 	r.must(r.Confirm(t.Context(), ann, r.code(f, 0), r.from))
 	_, err = r.Enrol(t.Context(), ann)
-	r.want(err, HasFactor)
+	r.want(err, ErrHasFactor)
 	return r, f, e.Recovery
 }
 
@@ -119,25 +119,25 @@ func TestSecondFactor(t *testing.T) {
 		return r.Login(ctx, "ann", Proof{password, code}, r.from)
 	}
 	_, err := login("wrong password", "")
-	r.want(err, BadLogin)
+	r.want(err, ErrBadLogin)
 	_, err = login(good, "")
-	r.want(err, CodeNeeded)
+	r.want(err, ErrCodeNeeded)
 	_, err = login(good, r.code(f, 0)) // it was used to confirm
-	r.want(err, BadLogin)
+	r.want(err, ErrBadLogin)
 	r.clock = r.clock.Add(codeStep)
 	code := r.code(f, 0)
 	secret, err := login(good, code)
 	r.must(err)
 	_, err = login(good, code)
-	r.want(err, BadLogin)
+	r.want(err, ErrBadLogin)
 	_, err = login(good, recovery[0])
 	r.must(err)
 	_, err = login(good, recovery[0])
-	r.want(err, BadLogin)
+	r.want(err, ErrBadLogin)
 	p, err := r.Session(ctx, secret)
 	r.must(err)
 	_, err = r.Prove(ctx, p, Proof{Password: good}, r.from)
-	r.want(err, CodeNeeded)
+	r.want(err, ErrCodeNeeded)
 	r.clock = r.clock.Add(codeStep)
 	_, err = r.Prove(ctx, p, Proof{good, r.code(f, 0)}, r.from)
 	r.must(err)
@@ -156,9 +156,9 @@ func TestCodeGuesses(t *testing.T) {
 			from.Remote = from.Remote.Next()
 		}
 		_, err := r.Login(t.Context(), "ann", Proof{good, fmt.Sprintf("%06d", i)}, from)
-		if errors.Is(err, BadLogin) {
+		if errors.Is(err, ErrBadLogin) {
 			looked++
-		} else if _, ok := errors.AsType[*TooOften](err); !ok {
+		} else if _, ok := errors.AsType[*TooOftenError](err); !ok {
 			t.Fatal(err)
 		}
 		r.clock = r.clock.Add(600 * time.Millisecond)
@@ -182,12 +182,12 @@ func TestFactorIsSealed(t *testing.T) {
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "factor", f, "user", fmt.Sprintf("%v %+v", f, &f))
 	kept := u.TOTP + log.String() + fmt.Sprint(acts)
 	for _, planted := range append(recovery, string(f.Secret), plainBase32().EncodeToString(f.Secret), keep(recovery[0])) {
-		if strings.Contains(kept, planted) || strings.Contains(kept, fmt.Sprint([]byte(planted))) {
+		if strings.Contains(kept, planted) || strings.Contains(kept, fmt.Sprintf("%d", []byte(planted))) {
 			t.Errorf("%q is to be read in %s", planted, kept)
 		}
 	}
 	other := New(Options{Store: r.db, Now: r.now})
-	if _, err := other.Login(t.Context(), "ann", Proof{good, r.code(f, 1)}, r.from); !errors.Is(err, NoSealer) {
+	if _, err := other.Login(t.Context(), "ann", Proof{good, r.code(f, 1)}, r.from); !errors.Is(err, ErrNoSealer) {
 		t.Errorf("without the key: %v", err)
 	}
 }

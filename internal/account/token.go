@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -39,11 +40,11 @@ func (n NewToken) check(now time.Time) error {
 	}
 	switch {
 	case len(n.Scopes) == 0:
-		return ScopeUnknown
+		return ErrScopeUnknown
 	case n.Label == "" || len([]rune(n.Label)) > maxLabel || strings.ContainsFunc(n.Label, func(r rune) bool { return r < ' ' }):
-		return NameBad
+		return ErrNameBad
 	case n.Rate < 0 || n.Rate > maxRate || len(n.Streams) > maxLabel || slices.ContainsFunc(n.Streams, bad) || !n.Ends.IsZero() && !n.Ends.After(now):
-		return TokenBad
+		return ErrTokenBad
 	}
 	return nil
 }
@@ -67,7 +68,7 @@ func (s *programs) NewToken(ctx context.Context, by Actor, name string, n NewTok
 		return "", err
 	}
 	if old, err := s.db.APITokens.Of(ctx, u.ID); err != nil || used(old) >= maxTokens {
-		return "", cmpError(err, TokensMany)
+		return "", cmpError(err, ErrTokensMany)
 	}
 	secret, kept := newSecret(tokenPrefix)
 	var scopes []string
@@ -111,10 +112,10 @@ type Bearer struct {
 	hash string
 }
 
-// Bearer returns who shows the secret of a token, or [NoToken].
+// Bearer returns who shows the secret of a token, or [ErrNoToken].
 func (s *programs) Bearer(ctx context.Context, secret string) (Bearer, error) {
 	if !strings.HasPrefix(secret, tokenPrefix) || len(secret) != tokenLength {
-		return Bearer{}, NoToken
+		return Bearer{}, ErrNoToken
 	}
 	b, err := s.bearer(ctx, keep(secret))
 	if err == nil {
@@ -123,23 +124,23 @@ func (s *programs) Bearer(ctx context.Context, secret string) (Bearer, error) {
 	return b, err
 }
 
-// Again returns what the bearer of a token is now, or [NoToken].
+// Again returns what the bearer of a token is now, or [ErrNoToken].
 func (s *programs) Again(ctx context.Context, b Bearer) (Bearer, error) { return s.bearer(ctx, b.hash) }
 
 func (s *programs) bearer(ctx context.Context, hash string) (b Bearer, err error) {
 	t, err := s.db.APITokens.Get(ctx, hash)
 	if err != nil {
-		return b, orReason(err, store.ErrNotFound, NoToken)
+		return b, orReason(err, store.ErrNotFound, ErrNoToken)
 	}
 	u, err := s.db.Users.Get(ctx, t.UserID)
 	if err != nil || !u.DisabledAt.IsZero() {
-		return b, orReason(cmpError(err, NoToken), store.ErrNotFound, NoToken)
+		return b, orReason(cmpError(err, ErrNoToken), store.ErrNotFound, ErrNoToken)
 	}
 	b = Bearer{
 		Person: Person{ID: u.ID, Name: u.Name, Shown: u.Shown, Role: u.Role, Scopes: []Scope{}, id: t.ID},
 		Head:   t.Head, Streams: strings.Fields(t.Streams), Rate: t.Rate, hash: hash,
 	}
-	for _, scope := range strings.Fields(t.Scopes) {
+	for scope := range strings.FieldsSeq(t.Scopes) {
 		b.Scopes = append(b.Scopes, Scope(scope))
 	}
 	if u.Role == Member {
@@ -148,7 +149,7 @@ func (s *programs) bearer(ctx context.Context, hash string) (b Bearer, err error
 	return b, err
 }
 
-// Token returns who is acted for by the bearer of a token, or [NoToken].
+// Token returns who is acted for by the bearer of a token, or [ErrNoToken].
 func (s *programs) Token(ctx context.Context, secret string) (Person, error) {
 	b, err := s.Bearer(ctx, secret)
 	return b.Person, err
@@ -169,10 +170,10 @@ func (s *programs) Revoke(ctx context.Context, by Actor, name, head string) erro
 	if err != nil {
 		return err
 	}
-	err = NoToken
+	err = ErrNoToken
 	for _, t := range all {
 		if len(head) >= tokenHead && strings.HasPrefix(head, t.Head) && t.RevokedAt.IsZero() {
-			err = orReason(s.db.APITokens.Revoke(ctx, t.ID), store.ErrNotFound, NoToken)
+			err = orReason(s.db.APITokens.Revoke(ctx, t.ID), store.ErrNotFound, ErrNoToken)
 			break
 		}
 	}
@@ -211,9 +212,7 @@ func (u *uses) take() map[string]time.Time {
 	if len(u.written)+len(all) > maxUses {
 		clear(u.written)
 	}
-	for id, at := range all {
-		u.written[id] = at
-	}
+	maps.Copy(u.written, all)
 	return all
 }
 
@@ -252,7 +251,7 @@ func (s *programs) Give(ctx context.Context, by Actor, deviceID, name string) er
 func (s *programs) Take(ctx context.Context, by Actor, deviceID, name string) error {
 	return s.own(ctx, by, "device.take", deviceID, name, func(d *store.Device, userID string) error {
 		if d.OwnerID != userID {
-			return NoDevice
+			return ErrNoDevice
 		}
 		d.OwnerID = ""
 		return nil
@@ -264,7 +263,7 @@ func (s *programs) own(ctx context.Context, by Actor, act, deviceID, name string
 	if err == nil {
 		_, err = s.db.Devices.Edit(ctx, deviceID, func(d *store.Device) error { return f(d, u.ID) })
 	}
-	err = orReason(err, store.ErrNotFound, NoDevice)
+	err = orReason(err, store.ErrNotFound, ErrNoDevice)
 	s.acts.did(ctx, by, act, deviceID+" "+name, err)
 	return err
 }

@@ -88,7 +88,7 @@ func programs(s *account.Service) func(ctx context.Context, shown string) (*cata
 	}
 	return func(ctx context.Context, shown string) (*catalog.Token, error) {
 		b, err := s.Bearer(ctx, shown)
-		if errors.Is(err, account.NoToken) {
+		if errors.Is(err, account.ErrNoToken) {
 			return nil, nil
 		}
 		if err != nil {
@@ -98,7 +98,7 @@ func programs(s *account.Service) func(ctx context.Context, shown string) (*cata
 		t.Account.Holds = func(ctx context.Context) bool {
 			now, err := s.Again(ctx, b)
 			if err != nil {
-				return !errors.Is(err, account.NoToken) // a disk that fails ends nobody's work
+				return !errors.Is(err, account.ErrNoToken) // a disk that fails ends nobody's work
 			}
 			return reflect.DeepEqual(now, b)
 		}

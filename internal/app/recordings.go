@@ -42,7 +42,7 @@ func (r *recorders) forget(ctx context.Context, id string) error {
 	return r.turns.Forget(ctx, id)
 }
 
-// recordOf is what the settings mean by whose sound is kept.
+// recordOf reads what the settings say of whose sound is kept.
 func recordOf(says string) agent.Record {
 	switch says {
 	case config.RecordUser:

@@ -34,8 +34,11 @@ func sounds(t *testing.T, data string) (lengths map[string]time.Duration, loud m
 	t.Helper()
 	lengths, loud = map[string]time.Duration{}, map[string]float64{}
 	err := filepath.WalkDir(filepath.Join(data, recordingsFolder), func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) || err != nil || d.IsDir() {
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -27,7 +26,7 @@ providers:
   d: {type: openai, api_key: k, model: n, base_url: '`+cloud.URL()+`'}
   keyless: {type: openai, api_key: '${NOT_SET}', model: n}
 `)
-	f := resolverOf(cfg, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	f := resolverOf(cfg, slog.New(slog.DiscardHandler))
 	texts, err := prompts.Load("")
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func TestReadAgent(t *testing.T) {
 	}
 	for doc, want := range map[string]string{
 		`{}`:                                    "",
-		`{"langauge":"en"}`:                     "unknown key agents.bob.langauge (did you mean agents.bob.language?) / 未知的键",
+		`{"languag":"en"}`:                      "unknown key agents.bob.languag (did you mean agents.bob.language?) / 未知的键",
 		`{"llm":["ruls"]}`:                      "agents.bob.llm: there is no providers.ruls (did you mean rules?) / 没有",
 		`{"tts":["pocketsphinx"]}`:              "agents.bob.tts: pocketsphinx cannot do tts",
 		`{"llm":"rules"}`:                       "agents.bob.llm must be a list",

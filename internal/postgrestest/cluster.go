@@ -100,7 +100,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 		}
 	}()
 	data := filepath.Join(c.dir, "data")
-	initdb, out, err := c.command(bin, "initdb", "-D", data, "-U", "xiaozhi", "--auth=trust", "-E", "UTF8", "--no-sync")
+	initdb, out, err := c.command(ctx, bin, "initdb", "-D", data, "-U", "xiaozhi", "--auth=trust", "-E", "UTF8", "--no-sync")
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err := initdb.Run(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	server, out, err := c.command(bin, "postgres", "-D", data, "-k", c.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=100")
+	server, out, err := c.command(context.WithoutCancel(ctx), bin, "postgres", "-D", data, "-k", c.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=100")
 	if err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 }
 
 // command makes a command of PostgreSQL's that runs as somebody who is not root, for PostgreSQL refuses that.
-func (c *Cluster) command(bin, name string, args ...string) (*exec.Cmd, *bytes.Buffer, error) {
-	cmd := exec.Command(filepath.Join(bin, name), args...)
+func (c *Cluster) command(ctx context.Context, bin, name string, args ...string) (*exec.Cmd, *bytes.Buffer, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, name), args...)
 	cmd.Dir, cmd.Env = c.dir, append(os.Environ(), "LC_ALL=C", "TZ=UTC")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var out bytes.Buffer

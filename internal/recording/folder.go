@@ -156,10 +156,9 @@ func (f *folder) remove(name string) error {
 	if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if f.root.Remove(dir) != nil {
-			break // something is in it
-		}
+	dir := path.Dir(name)
+	for dir != "." && f.root.Remove(dir) == nil { // until something is in one
+		dir = path.Dir(dir)
 	}
 	return nil
 }

@@ -22,11 +22,11 @@ import (
 )
 
 // sung encodes a tone.
-func sung(t testing.TB, f audio.Format, length time.Duration) *audio.Packets {
-	t.Helper()
+func sung(tb testing.TB, f audio.Format, length time.Duration) *audio.Packets {
+	tb.Helper()
 	enc, err := audio.NewEncoder(f)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var p audio.Packets
 	pcm, buf, phase := make([]int16, f.Samples()), make([]byte, audio.MaxPacket), 0.0
@@ -37,7 +37,7 @@ func sung(t testing.TB, f audio.Format, length time.Duration) *audio.Packets {
 		}
 		n, err := enc.Encode(pcm, buf)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		p.Add(buf[:n])
 	}
@@ -82,17 +82,17 @@ type home struct {
 
 const speaker = "aa:bb:cc:dd:ee:ff"
 
-func newHome(t testing.TB) *home {
-	t.Helper()
-	h := &home{t: t, dir: t.TempDir()}
-	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(h.dir, "x.db")})
+func newHome(tb testing.TB) *home {
+	tb.Helper()
+	h := &home{t: tb, dir: tb.TempDir()}
+	s, err := store.Open(tb.Context(), store.Options{Path: filepath.Join(h.dir, "x.db")})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	h.store = s
 	device := store.Identity{ID: speaker, Address: speaker, State: store.DevicePaired, FirstAt: time.Now()}
-	if err := s.Devices.Commit(t.Context(), store.DeviceChange{Save: []store.Identity{device}}); err != nil {
-		t.Fatal(err)
+	if err := s.Devices.Commit(tb.Context(), store.DeviceChange{Save: []store.Identity{device}}); err != nil {
+		tb.Fatal(err)
 	}
 	return h
 }
@@ -149,16 +149,16 @@ func (h *home) files() (names []string) {
 }
 
 // idle waits until nothing waits for the disk.
-func idle(t testing.TB, r *Recorder) {
-	t.Helper()
-	if err := r.Forget(t.Context(), "nobody"); err != nil { // it is done after all that waited
-		t.Fatal(err)
+func idle(tb testing.TB, r *Recorder) {
+	tb.Helper()
+	if err := r.Forget(tb.Context(), "nobody"); err != nil { // it is done after all that waited
+		tb.Fatal(err)
 	}
 	for r.Stats().Waiting > 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if err := r.Forget(t.Context(), "nobody"); err != nil {
-		t.Fatal(err)
+	if err := r.Forget(tb.Context(), "nobody"); err != nil {
+		tb.Fatal(err)
 	}
 }
 

@@ -64,17 +64,17 @@ const (
 	Unwritten                 // it cannot be kept
 )
 
-// Refusal says for people why nothing has changed.
-type Refusal struct {
+// RefusalError says for people why nothing has changed.
+type RefusalError struct {
 	Kind Kind
 	Text string // in both languages
 }
 
 // Error returns the text.
-func (r *Refusal) Error() string { return r.Text }
+func (r *RefusalError) Error() string { return r.Text }
 
 func refuse(kind Kind, id string, args ...any) error {
-	return &Refusal{kind, message.Both(id, args...)}
+	return &RefusalError{kind, message.Both(id, args...)}
 }
 
 // Options make a [Roster]. Records and Users must be set.
@@ -236,7 +236,7 @@ func (r *Roster) change(ctx context.Context, by Author, name string, edit func(o
 	docs[name] = doc
 	apply, drop, err := r.o.Users.Stage(ctx, docs, name)
 	if err != nil {
-		return Revision{}, &Refusal{Invalid, err.Error()}
+		return Revision{}, &RefusalError{Invalid, err.Error()}
 	}
 	made, err := r.save(ctx, by, name, doc)
 	if err != nil {
@@ -281,7 +281,7 @@ func (r *Roster) Delete(ctx context.Context, name string) error {
 	delete(docs, name)
 	apply, drop, err := r.o.Users.Stage(ctx, docs, name)
 	if err != nil {
-		return &Refusal{Conflict, err.Error()}
+		return &RefusalError{Conflict, err.Error()}
 	}
 	if err := r.o.Records.Delete(ctx, name); err != nil {
 		drop()

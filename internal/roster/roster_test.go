@@ -150,7 +150,7 @@ func TestRefusals(t *testing.T) {
 		{broken.Delete(ctx, "pirate"), roster.Unwritten, "disk full"},
 		{broken.Assign(ctx, "d", ""), roster.Missing, "d"},
 	} {
-		refusal, ok := errors.AsType[*roster.Refusal](w.err)
+		refusal, ok := errors.AsType[*roster.RefusalError](w.err)
 		if !ok || refusal.Kind != w.kind || !strings.Contains(w.err.Error(), w.says) || !strings.Contains(w.err.Error(), " / ") || strings.Contains(w.err.Error(), "\n") {
 			t.Errorf("%d: %v, want %q", i, w.err, w.says)
 		}

@@ -228,7 +228,7 @@ func (a *API) assign(w http.ResponseWriter, r *http.Request) {
 
 // fail answers with what an error says.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	refusal, ok := errors.AsType[*Refusal](err)
+	refusal, ok := errors.AsType[*RefusalError](err)
 	if !ok {
 		a.Guard.Fail(w, r, err)
 		return

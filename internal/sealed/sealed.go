@@ -303,7 +303,7 @@ func (k key) unseal(name, bound, text string) (string, error) {
 	if err != nil || len(raw) < k.NonceSize() {
 		return "", errBroken
 	}
-	value, err := k.AEAD.Open(nil, raw[:k.NonceSize()], raw[k.NonceSize():], k.context(name, bound))
+	value, err := k.Open(nil, raw[:k.NonceSize()], raw[k.NonceSize():], k.context(name, bound))
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errBroken, err)
 	}
