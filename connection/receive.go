@@ -218,7 +218,7 @@ func (s *Session) register(head rpc, payload json.RawMessage, bare bool) {
 }
 
 // refuse answers the registration of a device that may not talk, and tells it why.
-func (s *Session) refuse(head rpc, away *identity.Away) {
+func (s *Session) refuse(head rpc, away *identity.AwayError) {
 	s.down.refuse(head.id, away.Error())
 	if s.dialogue.talk == nil && !s.down.dialects.greeted.Load() {
 		s.turnAway(turnedAway(away))

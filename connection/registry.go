@@ -153,7 +153,7 @@ func noPlace() string { return "\x00" + rand.Text() }
 // has shown the device's token, unless the guest has as well. The caller holds mu.
 func (r *Registry) mayReplace(g *identity.Guest, own *Session) {
 	if old := r.sessions[g.ID]; old != nil && old != own && old.peer.Guest.Proven && !g.Proven && !old.Ended() {
-		g.Away = &identity.Away{Taken: true}
+		g.Away = &identity.AwayError{Taken: true}
 	}
 }
 

@@ -125,7 +125,7 @@ func (r *Reason) gone() *Reason {
 }
 
 // turnedAway is the end of a device that may not talk.
-func turnedAway(why *identity.Away) error { return &Reason{Text: "device turned away", Err: why} }
+func turnedAway(why *identity.AwayError) error { return &Reason{Text: "device turned away", Err: why} }
 
 // failed is an end by the server's own fault.
 func failed(text string, err error) error {

@@ -25,18 +25,18 @@ type Guest struct {
 	Unknown bool   // it may not use what belongs to a known device
 	Proven  bool   // it has shown the pair's own token
 	Regular bool   // it is known for a day, or was accepted by a person: it always finds room
-	Away    *Away  // nil: it may talk
+	Away    *AwayError  // nil: it may talk
 }
 
-// Away is why a device is turned away.
-type Away struct {
+// AwayError is why a device is turned away.
+type AwayError struct {
 	Verdict Verdict
 	Code    string // that a person must accept; "": there is none
 	Taken   bool   // another connection has proven to be this device
 }
 
 // Error says it in English, for the log. The code is not in it.
-func (a *Away) Error() string {
+func (a *AwayError) Error() string {
 	switch {
 	case a.Taken:
 		return "another connection has proven to be this device"
@@ -68,10 +68,10 @@ func (b *Book) Arrive(v Visit) Guest {
 		b.notice(e, v, "device says the Device-Id of another client: it is a stranger")
 		g.Unknown = b.o.Unknown != AllowAll
 		if b.o.Unknown == RefuseThem {
-			g.Away = &Away{Verdict: AsStranger}
+			g.Away = &AwayError{Verdict: AsStranger}
 		}
 	case MustPair, NoPairing, Denied:
-		g.Unknown, g.Away = true, &Away{Verdict: verdict}
+		g.Unknown, g.Away = true, &AwayError{Verdict: verdict}
 		if verdict == MustPair {
 			g.Away.Code = b.pairing(e, v).Code
 		}
@@ -149,9 +149,9 @@ func (b *Book) provision(v Visit, d Description) (p Papers, dirty bool) {
 		b.notice(e, v, "device says the Device-Id of another client: it is a stranger")
 	case MustPair:
 		pairing := b.pairing(e, v)
-		p.Away, p.Challenge = &Away{Verdict: verdict, Code: pairing.Code}, pairing.Challenge
+		p.Away, p.Challenge = &AwayError{Verdict: verdict, Code: pairing.Code}, pairing.Challenge
 	case NoPairing, Denied:
-		p.Away = &Away{Verdict: verdict}
+		p.Away = &AwayError{Verdict: verdict}
 		b.notice(e, v, "device turned away: "+p.Away.Error())
 	}
 	return p, b.dirty[e.ID]

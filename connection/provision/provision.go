@@ -153,7 +153,7 @@ func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
 	papers := identity.Papers{Guest: identity.Guest{ID: who.Address}}
 	if err != nil {
 		say(h.o.Log.Warn, "ota request cannot be assigned to a device; answered all the same", "remote", r.RemoteAddr, "err", err)
-		papers.Away = &identity.Away{Verdict: identity.Denied}
+		papers.Away = &identity.AwayError{Verdict: identity.Denied}
 	} else {
 		if h.o.Book != nil {
 			papers = h.o.Book.Provision(r.Context(), who.Visit, identity.Description{Board: asked.board, Firmware: asked.version, Keeps: asked.firmware})

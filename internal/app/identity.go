@@ -38,7 +38,7 @@ func (a *App) openBook(ctx context.Context, records identity.Records) error {
 // farewell says why a device may not talk: with its code, if it has one.
 func farewell(cause error, texts *prompts.Set, language string) agent.Farewell {
 	say := agent.Farewell{Phrase: prompts.Overload, Cause: cause}
-	away, ok := errors.AsType[*identity.Away](cause)
+	away, ok := errors.AsType[*identity.AwayError](cause)
 	switch {
 	case !ok, away.Verdict == identity.MustPair && away.Code == "" && !away.Taken:
 	case away.Code != "":

@@ -283,12 +283,12 @@ func TestFarewellOfDevices(t *testing.T) {
 		words  string
 	}{
 		{fmt.Errorf("busy"), prompts.Overload, ""},
-		{&identity.Away{Verdict: identity.MustPair}, prompts.Overload, ""}, // too many wait
-		{&identity.Away{Verdict: identity.MustPair, Code: "048291"}, prompts.PairNeeded, "0, 4, 8, 2, 9, 1"},
-		{&identity.Away{Verdict: identity.NoPairing}, prompts.PairClosed, ""},
-		{&identity.Away{Verdict: identity.Denied}, prompts.PairRefused, ""},
-		{&identity.Away{Verdict: identity.AsStranger}, prompts.PairRefused, ""},
-		{&identity.Away{Taken: true}, prompts.PairRefused, ""},
+		{&identity.AwayError{Verdict: identity.MustPair}, prompts.Overload, ""}, // too many wait
+		{&identity.AwayError{Verdict: identity.MustPair, Code: "048291"}, prompts.PairNeeded, "0, 4, 8, 2, 9, 1"},
+		{&identity.AwayError{Verdict: identity.NoPairing}, prompts.PairClosed, ""},
+		{&identity.AwayError{Verdict: identity.Denied}, prompts.PairRefused, ""},
+		{&identity.AwayError{Verdict: identity.AsStranger}, prompts.PairRefused, ""},
+		{&identity.AwayError{Taken: true}, prompts.PairRefused, ""},
 	} {
 		f := farewell(tc.cause, texts, "en")
 		if f.Phrase != tc.phrase || (f.Words != "") != (tc.words != "") || !strings.Contains(f.Words, tc.words) || !errors.Is(f.Cause, tc.cause) {
