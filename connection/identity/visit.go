@@ -20,12 +20,12 @@ type Visit struct {
 
 // Guest is a device as the server treats it.
 type Guest struct {
-	ID      string // what all that is kept of the device is kept under
-	Name    string // given by a person; "": none
-	Unknown bool   // it may not use what belongs to a known device
-	Proven  bool   // it has shown the pair's own token
-	Regular bool   // it is known for a day, or was accepted by a person: it always finds room
-	Away    *AwayError  // nil: it may talk
+	ID      string     // what all that is kept of the device is kept under
+	Name    string     // given by a person; "": none
+	Unknown bool       // it may not use what belongs to a known device
+	Proven  bool       // it has shown the pair's own token
+	Regular bool       // it is known for a day, or was accepted by a person: it always finds room
+	Away    *AwayError // nil: it may talk
 }
 
 // AwayError is why a device is turned away.
