@@ -60,7 +60,7 @@ func Boot(ctx context.Context, otaURL string, o Options, shown func(code string)
 		case Ignores:
 			return p, nil
 		case Reposts60:
-			err = pause(ctx, time.Minute)
+			err = o.pause(ctx, time.Minute)
 		case Polls10:
 			err = o.poll(ctx, otaURL, p, 10, 3*time.Second)
 		case PollsOnce:
@@ -88,7 +88,7 @@ func (o Options) poll(ctx context.Context, otaURL string, p Provisioned, times i
 		case status != http.StatusAccepted:
 			wait = 10 * time.Second
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := o.pause(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -136,7 +136,11 @@ func (o Options) bootHeader() http.Header {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+// pause waits between two questions.
+func (o Options) pause(ctx context.Context, d time.Duration) error {
+	if most := o.Limits.MaxPause; most > 0 {
+		d = min(d, most)
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

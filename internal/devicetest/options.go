@@ -85,6 +85,7 @@ type Limits struct {
 	Tolerance  time.Duration // is forgiven in each of them; for networks and busy machines
 	MaxLead    time.Duration // most sound that may be ahead; 0: 360 ms
 	StrictLead bool          // a lead below 180 ms and an underrun are violations: sound is known to be at hand
+	MaxPause   time.Duration // longest pause between two questions whether a code was accepted; 0: as long as real devices pause
 }
 
 // Quirks are ways in which one device is slower or odder than others.
