@@ -54,6 +54,8 @@ type Turn struct {
 	At       time.Time
 	Kind     TurnKind
 	Mode     wire.Mode // "": the device has not listened yet
+	Agent    string    // name of whom it is of
+	Revision int       // that one's, of the settings; 0: it has none
 	Lang     text.Lang
 	Heard    string // the user's words
 	Said     string // what the user heard of the reply
@@ -177,7 +179,8 @@ func (c *Conversation) keep(r *reply, f timeline.Figures) {
 	}
 	talk.Turns++
 	c.o.Keeper.Turn(&Turn{
-		Talk: *talk, ID: r.id, At: now, Kind: kindOf(&r.order), Mode: c.state.Mic.Mode, Lang: r.order.Lang, Heard: r.order.Words,
+		Talk: *talk, ID: r.id, At: now, Kind: kindOf(&r.order), Mode: c.state.Mic.Mode, Agent: r.by.name, Revision: r.by.revision,
+		Lang: r.order.Lang, Heard: r.order.Words,
 		Said: text.Join(think.Answer(r.out.messages), r.out.beside), Cause: r.out.cause, Err: r.out.err, Messages: r.out.messages, Figures: f, Sound: sound,
 	})
 }

@@ -31,6 +31,7 @@ type Persona struct {
 	Allow     []string // patterns of tools, as [router.Rules] has them; empty: all
 	Deny      []string
 	Forgets   bool // what was said is not kept after the conversation
+	Revision  int  // of its settings, for the keeper; 0: it has none
 	Record    Record
 }
 

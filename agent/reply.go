@@ -37,6 +37,12 @@ type outcome struct {
 	asked    *think.Asked  // what the user was asked to allow; nil: nothing
 }
 
+// author is whom a turn is of, as the keeper is told.
+type author struct {
+	name     string
+	revision int
+}
+
 // reply is one turn at work: run has the responder answer, and joins the
 // goroutines of the speaker. It is the gate by which the responder asks for what
 // the turn may do. The conversation reads out after run has returned.
@@ -50,6 +56,7 @@ type reply struct {
 	answer  *think.Responder
 	exits   []string // words that end the conversation when they are all that was said
 	private bool     // whom it is of forgets what was said
+	by      author
 	prompts *prompts.Set
 	version uint64 // of the history that it knows
 	cancel  context.CancelCauseFunc
@@ -81,7 +88,8 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	r := &reply{
 		id: id, order: o, log: log, times: timeline.New(o.Times), version: c.dev.history.Version(), cancel: cancel,
 		report: c.report, allow: make(chan struct{}, 1),
-		exits: persona.ExitWords, private: persona.Forgets, prompts: c.o.Prompts, player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
+		exits: persona.ExitWords, private: persona.Forgets, by: author{persona.Name, persona.Revision}, prompts: c.o.Prompts,
+		player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
 	}
 	if r.record = c.recorded(persona, &o); r.record == RecordBoth {
 		r.sent = &audio.Packets{}

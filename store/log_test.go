@@ -468,3 +468,43 @@ func TestLogRest(t *testing.T) {
 		t.Error(n, err)
 	}
 }
+
+// TestAgentOfTurn: a conversation names whom its last turn is of, also one whose settings the store does not have.
+func TestAgentOfTurn(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		want(t, s.Agents.Put(ctx, "pirate", "", AgentRevision{Rev: 1, Doc: "{}"}, 3), nil)
+		agents, _, err := s.Agents.List(ctx)
+		if err != nil || len(agents) != 1 {
+			t.Fatal(agents, err)
+		}
+		put := func(talk string, seq int, slug string) (agentID string) {
+			t.Helper()
+			id := talk + string(rune('0'+seq))
+			s.Log.Put(&Entry{
+				Conversation: Conversation{ID: talk, DeviceID: "m", BeganAt: at(0)}, Agent: slug,
+				Turn: Turn{ID: id, Seq: seq, At: at(seq), Kind: "user", Cause: "done", AgentRev: seq},
+			})
+			flush(t, s)
+			if turn, _, _, err := s.Turns.Get(ctx, id); err != nil || turn.AgentRev != seq {
+				t.Errorf("%+v %v", turn, err)
+			}
+			c, err := s.Conversations.Get(ctx, talk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c.AgentID
+		}
+		pirate, file := put("a", 1, "pirate"), put("b", 1, "of the file")
+		if pirate != agents[0].ID || file == "" || file == pirate {
+			t.Errorf("%q %q, want %q and another", pirate, file, agents[0].ID)
+		}
+		for i, c := range []struct{ slug, want string }{{"of the file", file}, {"", file}, {"pirate", pirate}} {
+			if got := put("a", i+2, c.slug); got != c.want {
+				t.Errorf("turn %d, of %q: %s, want %s", i+2, c.slug, got, c.want)
+			}
+		}
+		want(t, s.Agents.Put(ctx, "of the file", "", AgentRevision{Rev: 1, Doc: "{}"}, 3), nil) // it was never made here
+	})
+}

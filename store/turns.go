@@ -9,7 +9,7 @@ import (
 type Conversation struct {
 	ID       string
 	DeviceID string
-	AgentID  string
+	AgentID  string // whom its last turn is of
 	UserID   string
 	BeganAt  time.Time
 	EndedAt  time.Time // zero: it goes on
@@ -36,7 +36,7 @@ type Turn struct {
 	Seq            int // within the conversation, from one
 	At             time.Time
 	Kind, Mode     string
-	AgentRev       int
+	AgentRev       int // of the agent's settings; 0: the store has none of them
 	SettingsID     int
 	Language       string
 	Heard          string // what the user said
@@ -114,6 +114,7 @@ func (c *Call) fields() []any {
 type Entry struct {
 	Conversation Conversation // added with its first turn that is written
 	Turn         Turn
+	Agent        string // slug of whom the turn is of, made if the store has none, in place of Conversation.AgentID; "": not known
 	Messages     []Message
 	Calls        []Call
 	// Rest adds Messages and Calls, on the goroutine that writes: whoever hands a turn over does not wait for that. nil:

@@ -218,15 +218,17 @@ func isData(err error) bool {
 type writer struct {
 	conversation, turn, message, call *sql.Stmt
 	tx                                *sql.Tx
+	agents                            map[string]string // ids, by slug
 }
 
 func prepare(ctx context.Context, tx *sql.Tx) (*writer, error) {
-	w := &writer{tx: tx}
+	w := &writer{tx: tx, agents: map[string]string{}}
 	for _, s := range []struct {
 		to  **sql.Stmt
 		sql string
 	}{
-		{&w.conversation, insert("conversations", conversationColumns) + " ON CONFLICT (id) DO UPDATE SET turns = conversations.turns + 1, ended_at = NULL, cause = NULL"},
+		{&w.conversation, insert("conversations", conversationColumns) + " ON CONFLICT (id) DO UPDATE SET turns = conversations.turns + 1, ended_at = NULL, cause = NULL, " +
+			"agent_id = COALESCE(EXCLUDED.agent_id, conversations.agent_id)"},
 		{&w.turn, insert("turns", turnColumns)},
 		{&w.message, insert("messages", messageColumns)},
 		{&w.call, insert("tool_calls", callColumns)},
@@ -243,6 +245,12 @@ func prepare(ctx context.Context, tx *sql.Tx) (*writer, error) {
 func (w *writer) entry(ctx context.Context, e *Entry) error {
 	c, turn := e.Conversation, e.Turn
 	c.Turns = 1
+	if e.Agent != "" {
+		var err error
+		if c.AgentID, err = w.agent(ctx, e.Agent); err != nil {
+			return err
+		}
+	}
 	if _, err := w.conversation.ExecContext(ctx, c.fields()...); err != nil {
 		return known(err)
 	}
@@ -262,6 +270,23 @@ func (w *writer) entry(ctx context.Context, e *Entry) error {
 		}
 	}
 	return nil
+}
+
+// agent returns the id of the agent of a slug, which is made if the store has none: it is set somewhere else.
+func (w *writer) agent(ctx context.Context, slug string) (id string, err error) {
+	if id = w.agents[slug]; id != "" {
+		return id, nil
+	}
+	const find = selectAgent + " WHERE slug = $1"
+	a, err := first[Agent](ctx, w.tx, find, slug)
+	if errors.Is(err, ErrNotFound) { // or somebody makes it at the same time
+		a = Agent{ID: NewID(), Slug: slug}
+		if _, err = execIn(ctx, w.tx, insert("agents", agentColumns)+" ON CONFLICT (slug) DO NOTHING", a.fields()...); err == nil {
+			a, err = first[Agent](ctx, w.tx, find, slug)
+		}
+	}
+	w.agents[slug] = a.ID
+	return a.ID, err
 }
 
 // rest writes the ends of conversations, the signs of life, calls outside of turns and what was learned. What is of no

@@ -104,6 +104,21 @@ func (c *crew) agentOf(device string) string {
 	return p.Name
 }
 
+// revision is that of an agent that people have made and that is used; 0: the settings or a prompt make it.
+func (c *crew) revision(name string) int {
+	if _, fixed := c.cfg.Agents[name]; fixed {
+		return 0
+	}
+	c.mu.RLock()
+	_, unused := c.trouble[name]
+	c.mu.RUnlock()
+	a, _ := c.roster.Get(name)
+	if unused {
+		return 0
+	}
+	return a.Rev
+}
+
 // Stage implements [roster.Users].
 func (c *crew) Stage(ctx context.Context, docs map[string]string, changed string) (apply, drop func(), err error) {
 	all, trouble := c.with(docs)

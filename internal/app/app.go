@@ -159,6 +159,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 	tools.Log = a.log
 	own := local.New(tools)
 	a.crew.own, a.crew.cast, a.cast.assigned = own, a.cast, a.crew.roster.Assigned
+	a.cast.revision = a.crew.revision
 	if err := own.Start(ctx); err != nil {
 		return err
 	}

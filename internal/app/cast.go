@@ -35,10 +35,12 @@ type cast struct {
 	now atomic.Pointer[personas]
 	// assigned names the agent that somebody gave to a device beside the settings; "": none.
 	assigned func(device string) string
+	// revision is that of an agent that people have made; 0: the settings or a prompt make it.
+	revision func(name string) int
 }
 
 func newCast(p *personas) *cast {
-	c := &cast{assigned: func(string) string { return "" }}
+	c := &cast{assigned: func(string) string { return "" }, revision: func(string) int { return 0 }}
 	c.Replace(p)
 	return c
 }
@@ -65,6 +67,7 @@ func (c *cast) Of(device, name string) (persona, bool) {
 	if own {
 		first, second, voice, other = second, first, other, voice
 	}
+	p.Revision = c.revision(p.Name)
 	p.Record = recordOf(cmp.Or(d.Record, string(p.Record), all.sound))
 	p.Language, p.Voice = text.Lang(cmp.Or(first, second)), cmp.Or(voice, other)
 	return p, ok

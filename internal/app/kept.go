@@ -171,9 +171,9 @@ func (k *keeper) Erase(talkID string) {
 func (k *keeper) Turn(t *agent.Turn) {
 	f := &t.Figures
 	e := &store.Entry{
-		Conversation: store.Conversation{ID: t.Talk.ID, DeviceID: k.deviceID, BeganAt: t.Talk.Began},
+		Conversation: store.Conversation{ID: t.Talk.ID, DeviceID: k.deviceID, BeganAt: t.Talk.Began}, Agent: t.Agent,
 		Turn: store.Turn{
-			ID: store.NewID(), Seq: t.Talk.Turns, At: t.At, Kind: string(t.Kind), Mode: string(t.Mode), Language: string(t.Lang), Heard: t.Heard, Said: t.Said,
+			ID: store.NewID(), Seq: t.Talk.Turns, At: t.At, Kind: string(t.Kind), Mode: string(t.Mode), AgentRev: t.Revision, Language: string(t.Lang), Heard: t.Heard, Said: t.Said,
 			Cause: cmp.Or(errorText(t.Cause), "done"), Fault: errorText(t.Err),
 			EOU: f.EOU, ASR: f.ASR, TTFT: f.TTFT, TTFS: f.TTFS, TTFB: f.TTFB, Added: f.Added, E2E: f.E2E, LeadMin: f.LeadMin,
 			Frames: f.Frames, Underruns: f.Underruns, Steps: f.Steps, Speculation: f.Speculation, ASRName: f.ASRName, LLMName: f.LLMName, TTSName: f.TTSName,

@@ -12,6 +12,7 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/roster"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
@@ -253,4 +254,36 @@ func BenchmarkHandOver(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestAgentOfKeptTurn: the store says whose a turn was, and by which revision of that agent's settings it was answered.
+func TestAgentOfKeptTurn(t *testing.T) {
+	first := script{data: t.TempDir(), llm: []providertest.Step{providertest.Say("One."), providertest.Say("Two."), providertest.Say("Three.")}}
+	inMemory(t, first, func(ctx context.Context, t *testing.T, h *harness) {
+		h.app.crew.shop = &fakeShop{ready: company{}}
+		r, by := h.app.crew.roster, roster.Author{Name: "anna"}
+		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true})
+		types(ctx, t, d, "first")
+		for _, doc := range []string{`{"prompt":"teacher"}`, `{"prompt":"storyteller"}`} {
+			if _, err := r.Set(ctx, by, "pirate", []byte(doc)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Assign(ctx, kitchen, "pirate"); err != nil {
+			t.Fatal(err)
+		}
+		types(ctx, t, d, "second")
+		time.Sleep(time.Second)
+		if err := h.app.stored.Log.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		turns, err := h.app.stored.Turns.List(ctx, "", store.Page{})
+		if err != nil || len(turns) != 2 || turns[0].AgentRev != 2 || turns[1].AgentRev != 0 {
+			t.Fatalf("%+v %v", turns, err)
+		}
+		talk, err := h.app.stored.Conversations.Get(ctx, turns[0].ConversationID)
+		if err != nil || talk.AgentID == "" {
+			t.Errorf("%+v %v", talk, err)
+		}
+	})
 }
