@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"xiaozhi/internal/lockout"
 )
 
 // Limits of what is kept.
@@ -69,6 +71,7 @@ type Book struct {
 	dirty   map[string]bool // ids whose records are to be written
 	desk    *desk
 	notices notices
+	became  *lockout.Lines // of devices that nobody has accepted: they may be made up
 }
 
 // entry is a record and what is known of its pair until the program ends.
@@ -93,7 +96,7 @@ func New(ctx context.Context, o Options) (*Book, error) {
 	}
 	b := &Book{
 		o: o, log: o.Log, changed: make(chan struct{}, 1),
-		byID: map[string]*entry{}, dirty: map[string]bool{}, desk: newDesk(), notices: notices{},
+		byID: map[string]*entry{}, dirty: map[string]bool{}, desk: newDesk(), notices: notices{}, became: lockout.NewLines(),
 	}
 	for _, r := range records {
 		b.byID[r.ID] = &entry{Record: r, noted: r.Seen}

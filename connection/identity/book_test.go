@@ -617,6 +617,24 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
+// TestLinesOfNewcomers: devices that become known by themselves may be made up: they do not fill the log.
+func TestLinesOfNewcomers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil)
+		for n := range 200 {
+			r.ota(home(fmt.Sprint("sim", n), clientA))
+		}
+		if got := strings.Count(r.log.String(), "device is known from now on"); got != 20 {
+			t.Errorf("%d lines", got)
+		}
+		time.Sleep(time.Minute)
+		r.ota(home("later", clientA))
+		if !strings.Contains(r.log.String(), "suppressed=180") {
+			t.Errorf("the log does not say how much it lacks")
+		}
+	})
+}
+
 // TestFullOfProven: when all records are of devices that have used their token, no
 // newcomer drives one out. It may talk where everybody may, and gets no code elsewhere.
 func TestFullOfProven(t *testing.T) {

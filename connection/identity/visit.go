@@ -264,7 +264,7 @@ func (b *Book) step(e *entry, event Event, see Sight) Verdict {
 		if !b.settle(e) {
 			return verdict
 		}
-		b.log.Info("device is known from now on", "device_id", e.ID, "state", next.String(), "board", e.Board)
+		b.became.Log(b.log.Info, "device is known from now on", "device_id", e.ID, "state", next.String(), "board", e.Board)
 	} else {
 		b.keep(e)
 	}

@@ -66,7 +66,7 @@ var rules = []rule{
 	{"agent/feature/alarm/storetest", "agent/feature/alarm internal/text", "the contract that every store of reminders meets"},
 	{"agent/record", "agent/... mcp/... audio providers", "a recording knows the contracts of a conversation only"},
 
-	{"connection/identity", "", "who a device is: it knows no transport and no disk"},
+	{"connection/identity", "internal/lockout", "who a device is: it knows no transport and no disk"},
 	{"connection/identity/recordstest", "connection/identity", "the contract of what keeps the known devices"},
 	{"connection", "internal/lockout mcp mcp/rawjson mcp/device mcp/light mcp/iot audio", "a session whatever carries it; never a vendor"},
 	{"connection/request", "connection connection/identity internal/lockout internal/text/message mcp/rawjson", "what an HTTP request of a device says"},
