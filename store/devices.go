@@ -62,7 +62,7 @@ type Device struct {
 	Features            string // JSON: what its hello offered
 	Remote              string // address it was last seen at
 	Overrides           string // JSON: settings of this device alone
-	KeepText, KeepSound *int   // days; nil: as the settings say
+	KeepText, KeepSound *int   // days; nil: as the settings say; 0: for ever
 
 	AskedAt, HelloAt, TurnAt time.Time // last OTA, hello, turn
 	LastStep                 string    // how far its last attempt to connect came

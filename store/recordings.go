@@ -7,11 +7,15 @@ import (
 	"time"
 )
 
+// ownSound is how many ms a device d keeps its recordings by days of its own, which are 0 for a hundred years.
+const ownSound = "CASE d.keep_sound_days WHEN 0 THEN 36500 ELSE CAST(d.keep_sound_days AS BIGINT) END * 86400000"
+
 // Put keeps recordings of turns that were written, in one transaction, in place of what was kept of the same sides.
 // kept says of each whether its turn is there: those of other turns are not kept, which is no error. A power cut may
-// take the last ones.
+// take the last ones. Those of a device with days of its own ([Device.KeepSound]) end by these, in place of EndsAt.
 func (t *Recordings) Put(ctx context.Context, all []Recording) (kept []bool, err error) {
-	const query = "INSERT INTO recordings (" + recordingColumns + ") SELECT $1, $2, $3, CAST($4 AS INTEGER), CAST($5 AS BIGINT), CAST($6 AS BIGINT) WHERE EXISTS (SELECT 1 FROM turns WHERE id = $7) " +
+	const query = "INSERT INTO recordings (" + recordingColumns + ") SELECT $1, $2, $3, CAST($4 AS INTEGER), CAST($5 AS BIGINT), " +
+		"COALESCE((SELECT t.at + " + ownSound + " FROM turns t JOIN devices d ON d.id = t.device_id WHERE t.id = $1), CAST($6 AS BIGINT)) WHERE EXISTS (SELECT 1 FROM turns WHERE id = $7) " +
 		"ON CONFLICT (turn_id, side) DO UPDATE SET path = EXCLUDED.path, ms = EXCLUDED.ms, bytes = EXCLUDED.bytes, ends_at = EXCLUDED.ends_at"
 	err = t.db.transact(ctx, t.db.later, func(tx *sql.Tx) error {
 		kept = make([]bool, len(all))
@@ -37,9 +41,9 @@ func (t *Recordings) OfConversation(ctx context.Context, conversationID string) 
 	return list[Recording](ctx, t.db.read, selectRecording+" WHERE turn_id IN (SELECT id FROM turns WHERE conversation_id = $1)", conversationID)
 }
 
-// Shorten has recordings end at most that long after their turn.
+// Shorten has recordings end at most that long after their turn, or the days that their device has of its own.
 func (t *Recordings) Shorten(ctx context.Context, keep time.Duration) error {
-	const end = "(SELECT at FROM turns WHERE id = turn_id) + $1"
+	const end = "(SELECT t.at + COALESCE(" + ownSound + ", CAST($1 AS BIGINT)) FROM turns t JOIN devices d ON d.id = t.device_id WHERE t.id = turn_id)"
 	_, err := t.db.exec(ctx, "UPDATE recordings SET ends_at = "+end+" WHERE ends_at > "+end, keep.Milliseconds())
 	return err
 }

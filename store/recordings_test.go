@@ -59,3 +59,39 @@ func TestRecordings(t *testing.T) {
 		}
 	})
 }
+
+// TestDaysOfADevice: recordings of a device that has days of its own end by them, in place of those of all.
+func TestDaysOfADevice(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		days := func(id string, n *int) {
+			_, err := s.Devices.Edit(ctx, id, func(d *Device) error { d.KeepSound = n; return nil })
+			want(t, err, nil)
+		}
+		three, ever, one := 3, 0, 1
+		for id, n := range map[string]*int{"m": nil, "less": &three, "ever": &ever, "more": nil} {
+			addDevice(t, s, id)
+			days(id, n)
+			s.Log.Put(&Entry{Conversation: Conversation{ID: "c" + id, DeviceID: id, BeganAt: at(0)}, Turn: Turn{ID: id, Seq: 1, At: at(0), Kind: "user", Cause: "done"}})
+		}
+		flush(t, s)
+		for _, id := range []string{"m", "less", "ever", "more"} {
+			kept, err := s.Recordings.Put(ctx, []Recording{{TurnID: id, Side: "user", Path: id, EndsAt: at(0).AddDate(0, 0, 30)}})
+			if err != nil || !kept[0] {
+				t.Fatal(kept, err)
+			}
+		}
+		check := func(want map[string]int) {
+			t.Helper()
+			for id, days := range want {
+				if got, err := s.Recordings.Of(ctx, id); err != nil || len(got) != 1 || !got[0].EndsAt.Equal(at(0).Add(time.Duration(days)*24*time.Hour)) {
+					t.Errorf("%s: %+v %v, want %d days", id, got, err, days)
+				}
+			}
+		}
+		check(map[string]int{"m": 30, "less": 3, "ever": 36500, "more": 30})
+		days("more", &one)
+		want(t, s.Recordings.Shorten(ctx, 7*24*time.Hour), nil)
+		check(map[string]int{"m": 7, "less": 3, "ever": 36500, "more": 1})
+	})
+}

@@ -44,8 +44,8 @@ type Options struct {
 	Dir   string // made when there is something to write
 	Table Table
 	Flush func(ctx context.Context) error // returns when all turns that were handed to the store are written
-	Keep  time.Duration
-	Quota int64 // bytes of all recordings; the oldest make room
+	Keep  time.Duration                   // unless a device has days of its own
+	Quota int64                           // bytes of all recordings; the oldest make room
 	Log   *slog.Logger
 
 	write func(path string, p *audio.Packets, rate int) (int64, error) // of tests; nil: the disk
@@ -234,7 +234,7 @@ func (r *Recorder) run(ctx context.Context) {
 	defer close(r.done)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.note(&r.tidying, errors.Join(r.o.Table.Shorten(ctx, r.o.Keep), r.tidy(ctx)))
+	r.note(&r.tidying, r.tidy(ctx))
 	tick := time.NewTicker(tidyEach)
 	defer tick.Stop()
 	for {

@@ -145,6 +145,9 @@ func (r *Recorder) delist(ctx context.Context, old []store.Recording) error {
 
 // tidy deletes what is too old, what is too much, and files that no row names.
 func (r *Recorder) tidy(ctx context.Context) error {
+	if err := r.o.Table.Shorten(ctx, r.o.Keep); err != nil { // a device may have got fewer days
+		return err
+	}
 	for {
 		old, err := r.o.Table.Ended(ctx, page)
 		if err != nil {
