@@ -29,6 +29,7 @@ type vault struct {
 const vaultConfig = `
 asr: [ears]
 providers: {ears: {type: openai, base_url: %[1]q, api_key: k, asr_model: ears-1}}
+mcp: {pass_on: ["*"]}
 tools:
   confirm: ["Self.Safe.*", SELF_GATE_OPEN, "*zap", "external:Shed/*", "file/HOME.*", "local/calculate", "local/set_timer"]
   kinds: {"*": query}
@@ -38,10 +39,9 @@ tools:
       shed: {url: "%[2]s/shed", trust: true}
       attic: {url: "%[2]s/attic"}
       porch: {url: "%[2]s/porch", trust: true}
-mcp: {pass_on: ["*"]}
 `
 
-// openVault starts it. It ends with the test.
+// openVault starts it, with more lines of its section tools. It ends with the test.
 func openVault(ctx context.Context, t *testing.T, more string) (*server, *vault) {
 	t.Helper()
 	v := &vault{workshop: &workshop{ran: map[string]int{}}, cloud: startCloud(t)}
