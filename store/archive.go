@@ -150,7 +150,7 @@ func unpack(archive, dir string) (m manifest, names []string, err error) {
 		}
 		name := filepath.FromSlash(head.Name)
 		switch {
-		case head.Typeflag != tar.TypeReg || !filepath.IsLocal(name):
+		case head.Typeflag != tar.TypeReg || !filepath.IsLocal(name) || filepath.Clean(name) != name: // files/x/../../y leads out of files
 			return m, nil, fmt.Errorf("%q does not belong into it", head.Name)
 		case head.Name == manifestName:
 			if m, err = readManifest(in); err != nil {

@@ -9,9 +9,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 )
 
 // TestBackup: what a running server has written is there after a restore into an empty folder, with the files.
@@ -133,6 +135,10 @@ func TestRestoreRefuses(t *testing.T) {
 		"no database":     pack(head),
 		"broken database": pack(head, tar.Header{Name: databaseName}),
 		"outside":         pack(head, tar.Header{Name: "files/../../evil"}),
+		"one above":       pack(head, tar.Header{Name: "files/../evil"}),
+		"hidden above":    pack(head, tar.Header{Name: "files/x/../../evil"}),
+		"the database":    pack(head, tar.Header{Name: "files/xiaozhi.db"}),
+		"its log":         pack(head, tar.Header{Name: "files/xiaozhi.db-wal"}),
 		"absolute":        pack(head, tar.Header{Name: "/tmp/evil"}),
 		"link":            pack(head, tar.Header{Name: "files/x", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}),
 	} {
@@ -150,6 +156,69 @@ func TestRestoreRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRestoreStays: a backup without a database puts no file outside of the data folder.
+func TestRestoreStays(t *testing.T) {
+	for _, name := range []string{"files/../evil", "files/x/../../evil", "files/./evil", "files//evil"} {
+		above := t.TempDir()
+		dir, archive := filepath.Join(above, "data"), filepath.Join(above, "a.tar.gz")
+		want(t, os.Mkdir(dir, 0o700), nil)
+		want(t, os.WriteFile(archive, archived(t, [2]string{manifestName, `{"format":1,"engine":"postgres"}`}, [2]string{name, "x"}), 0o600), nil)
+		if _, err := Restore(t.Context(), archive, dir, filepath.Join(dir, "xiaozhi.db"), at(0)); !errors.Is(err, ErrArchive) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(above, "evil")); err == nil {
+			t.Errorf("%s is outside", name)
+		}
+	}
+}
+
+// archived is an archive of files with their content.
+func archived(tb testing.TB, files ...[2]string) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	w := tar.NewWriter(zip)
+	for _, f := range files {
+		if err := w.WriteHeader(&tar.Header{Name: f[0], Size: int64(len(f[1])), Mode: 0o600}); err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := w.Write([]byte(f[1])); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), zip.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// FuzzRestore: whatever an archive holds, only files of the data folder change, and only if it is one.
+func FuzzRestore(f *testing.F) {
+	head := [2]string{manifestName, `{"format":1,"engine":"postgres"}`}
+	f.Add(archived(f, head, [2]string{"files/prompts/a.md", "x"}), "", "")
+	f.Add([]byte(nil), "files/../evil", `{"format":1,"engine":"postgres"}`)
+	f.Add([]byte("\x1f\x8b\x08"), "files/x/../../evil", `{"format":1}`)
+	f.Add([]byte(nil), "xiaozhi.db", `{"format":1,"engine":"sqlite"}`)
+	f.Fuzz(func(t *testing.T, content []byte, name, first string) {
+		if name != "" { // an archive that can be read, more often than by chance
+			if content = nil; len(name) < 100 && utf8.ValidString(name) && !strings.ContainsRune(name, 0) {
+				content = archived(t, [2]string{manifestName, first}, [2]string{name, "x"})
+			}
+		}
+		above := t.TempDir()
+		dir, archive := filepath.Join(above, "data"), filepath.Join(above, "a.tar.gz")
+		want(t, os.Mkdir(dir, 0o700), nil)
+		want(t, os.WriteFile(archive, content, 0o600), nil)
+		_, err := Restore(t.Context(), archive, dir, filepath.Join(dir, "xiaozhi.db"), at(0))
+		if found, _ := os.ReadDir(above); len(found) != 2 {
+			t.Errorf("%v lie beside the data folder after %v", found, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "*.part")); len(left) > 0 {
+			t.Errorf("%v is left after %v", left, err)
+		}
+	})
 }
 
 // TestRestoreNewer: a backup of a newer program changes nothing.

@@ -33,6 +33,12 @@ func Restore(ctx context.Context, archive, data, path string, now time.Time) (as
 		return "", err
 	}
 	r := restoring{staged: staged, data: data, path: path, aside: filepath.Join(data, "before-restore-"+now.UTC().Format("20060102T150405Z"))}
+	for _, name := range names {
+		file, ok := strings.CutPrefix(name, filesFolder+string(filepath.Separator))
+		if ok && strings.HasPrefix(filepath.Join(data, file), path) { // it would take the place of what is checked
+			return "", fmt.Errorf("%s: %w: %q does not belong into it", archive, ErrArchive, filepath.ToSlash(name))
+		}
+	}
 	if m.Engine == SQLite {
 		if err := checkStaged(ctx, filepath.Join(staged, databaseName), archive); err != nil {
 			return "", err
