@@ -796,3 +796,42 @@ func TestRegulars(t *testing.T) {
 		}
 	})
 }
+
+// FuzzProof: no token and no code but the right one makes a device known.
+func FuzzProof(f *testing.F) {
+	for _, seed := range []string{"", "123456", " 123-456 ", speaker, "１２３４５６", "\xff\x00", strings.Repeat("0", 64), "24-6F-28-AA-10-02"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, said string) {
+		r := newRig(t, ask)
+		v := home(speaker, clientA)
+		code := r.ota(v).Away.Code
+		digits := strings.Map(func(c rune) rune {
+			if '0' <= c && c <= '9' {
+				return c
+			}
+			return -1
+		}, said)
+		if id, err := r.Claim(t.Context(), said, "mallory"); (err == nil) && digits != code {
+			t.Fatalf("%q makes %s known, of which the code is %s", said, id, code)
+		} else if err == nil {
+			return // guessed
+		}
+		if _, err := r.Accept(t.Context(), code, "anna"); err != nil {
+			t.Fatal(err)
+		}
+		token := r.ota(v).Token
+		if g := r.Arrive(v.with(token)); !g.Proven { // from now on it is asked for
+			t.Fatalf("%+v", g)
+		}
+		if g := r.Arrive(v.with(said)); said != token && (g.Proven || g.Away == nil) {
+			t.Errorf("%q is taken for the token: %+v", said, g)
+		}
+		if g := r.Arrive(v.with(token)); !g.Proven || g.Away != nil {
+			t.Errorf("after %q the token is none: %+v", said, g)
+		}
+		if strings.Contains(r.log.String(), token) {
+			t.Error("the token is in the log")
+		}
+	})
+}

@@ -291,3 +291,34 @@ func TestPanics(t *testing.T) {
 	}()
 	ask(r.mux(Route{Pattern: "/x", For: Anyone, Handler: fail(http.ErrAbortHandler)}), "GET /x", "")
 }
+
+// FuzzCredentials: nobody is let in but by a cookie or a token that was given out, whatever headers hold.
+func FuzzCredentials(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"Bearer xz_0123456789abcdef", "xiaozhi=abc"}, {"bearer  xz_", "xiaozhi=\"\"; xiaozhi=x"}, {"Basic YTpi", "__Host-xiaozhi=x"}, {"Bearer ", ";;=="}, {"Bearer \xff", "xiaozhi=%00"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	db, err := store.Open(f.Context(), store.Options{Path: filepath.Join(f.TempDir(), "x.db")})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = db.Close() })
+	accounts := account.New(account.Options{Store: db, Seal: plainSealer{}})
+	by := account.Actor{Name: "test", Via: account.ViaCommand}
+	if err := accounts.Add(f.Context(), by, account.NewUser{Name: "anna", Role: account.Owner, Password: good}); err != nil {
+		f.Fatal(err)
+	}
+	guard := New(Options{Accounts: accounts, Log: slog.New(slog.DiscardHandler)})
+	guard.SetAdmin("0123456789abcdef0123456789abcdef")
+	f.Fuzz(func(t *testing.T, authorization, cookies string) {
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/me", nil)
+		r.Header.Set("Authorization", authorization)
+		r.Header.Set("Cookie", cookies)
+		if p, err := guard.who(r); err == nil && authorization != "Bearer 0123456789abcdef0123456789abcdef" {
+			t.Errorf("%q and %q are %+v", authorization, cookies, p)
+		} else if err != nil && !errors.Is(err, account.ErrNoSession) && !errors.Is(err, account.ErrNoToken) {
+			t.Errorf("%q and %q: %v", authorization, cookies, err)
+		}
+	})
+}

@@ -48,3 +48,24 @@ func TestListOfAgent(t *testing.T) {
 		}
 	}
 }
+
+// FuzzReadAgent: settings of an agent that are taken are taken again as they are written.
+func FuzzReadAgent(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"prompt":"default","voice":"slt","tts":["local"],"tools":{"deny":["self.*"]}}`, `{"memory":"forget","wake_words":["a"],"record":"user"}`,
+		`{"llm":"rules"}`, `[`, `{"a":{"b":[1,{}]}}`, "&a [*a]", "{\"language\":\"\\u0000\"}",
+	} {
+		f.Add([]byte(seed))
+	}
+	c := Default()
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		p, err := c.ReadAgent("bob", doc, []string{"default"})
+		if err != nil {
+			return
+		}
+		again, err := c.ReadAgent("bob", p.Doc(), []string{"default"})
+		if err != nil || string(again.Doc()) != string(p.Doc()) {
+			t.Errorf("%q is %s, which is %s, %v", doc, p.Doc(), again.Doc(), err)
+		}
+	})
+}
