@@ -31,7 +31,7 @@ asr: [ears]
 providers: {ears: {type: openai, base_url: %[1]q, api_key: k, asr_model: ears-1}}
 mcp: {pass_on: ["*"]}
 tools:
-  confirm: ["Self.Safe.*", SELF_GATE_OPEN, "*zap", "external:Shed/*", "file/HOME.*", "local/calculate", "local/set_timer"]
+  confirm: ["Self.Safe.*", SELF_GATE_OPEN, "files/*", "external:Shed/*", "file/HOME.*", "local/calculate", "local/set_timer"]
   kinds: {"*": query}
   external:
     mcpServers:
@@ -101,7 +101,7 @@ func (v *vault) serve(w http.ResponseWriter, r *http.Request) {
 	case "initialize":
 		result = `{"protocolVersion":"2025-03-26","capabilities":{"tools":{}},"serverInfo":{"name":"` + name + `","version":"1"}}`
 	case "tools/list":
-		tool := map[string]string{"nas": "files/zap", "shed": "saw", "attic": "burn", "porch": "light"}[name]
+		tool := map[string]string{"nas": "files/old/zap", "shed": "saw", "attic": "burn", "porch": "light"}[name]
 		result = `{"tools":[{"name":"` + tool + `","description":"Works at the ` + name + `","inputSchema":{"type":"object","properties":{"level":{"type":"integer"}}}}]}`
 	case "tools/call":
 		v.note(fmt.Sprint(m.Params.Name, " ", m.Params.Arguments["level"]))
@@ -160,7 +160,7 @@ func TestAttackModelWithoutYes(t *testing.T) {
 		}{
 			{"raw name, other case", "self_safe_open", "self.safe.open", true},
 			{"model's name, other case", "self_gate_open", "self.gate.open", true},
-			{"across a slash", "files_zap", "files/zap", true},
+			{"across a slash", "files_old_zap", "files/old/zap", true},
 			{"by source", "saw", "saw", true},
 			{"not explained", "burn", "burn", true},
 			{"trusted", "light", "light", false},
