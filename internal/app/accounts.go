@@ -20,7 +20,6 @@ import (
 	"xiaozhi/internal/private"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway/catalog"
-	"xiaozhi/store"
 )
 
 // OpenAccounts opens the accounts for a command, beside a running server or without one. What it changes counts in the
@@ -34,9 +33,9 @@ func OpenAccounts(ctx context.Context, cfg *config.Config, data string, log *slo
 	}
 	o := storeOptions(cfg, data, log)
 	o.Tool = true
-	db, err := store.Open(ctx, o)
+	db, err := openChecked(ctx, data, o)
 	if err != nil {
-		return nil, nil, storeError(err)
+		return nil, nil, err
 	}
 	return account.New(account.Options{Store: db, Log: log}), db.Close, nil
 }

@@ -43,9 +43,9 @@ func OpenSecrets(ctx context.Context, cfg *config.Config, data string) (*Secrets
 	}
 	o := storeOptions(cfg, data, slog.New(slog.DiscardHandler))
 	o.Tool = true
-	s, err := store.Open(ctx, o)
+	s, err := openChecked(ctx, data, o)
 	if err != nil {
-		return nil, storeError(err)
+		return nil, err
 	}
 	v, accounts := vault(s, cfg, data), account.New(account.Options{Store: s})
 	v.Audit = func(ctx context.Context, by, act, name string, outcome error) {

@@ -43,7 +43,6 @@ func (a *App) Run(ctx context.Context) error {
 		}
 		defer stop()
 	}
-	a.recorders.report(a.crew.settings(), a.options.Data, a.report, a.log)
 	if err := checkDataDir(a.options.Data); err != nil {
 		return err
 	}

@@ -19,14 +19,27 @@ import (
 	"xiaozhi/store"
 )
 
+// openChecked opens the store of a data folder that nobody else may change: opening makes a database the owner's alone
+// again, after which nobody would know that it was open.
+func openChecked(ctx context.Context, data string, o store.Options) (*store.Store, error) {
+	if err := checkDataDir(data); err != nil {
+		return nil, err
+	}
+	s, err := store.Open(ctx, o)
+	if err != nil {
+		return nil, storeError(err)
+	}
+	return s, nil
+}
+
 // openStore opens what outlives the program, unless it is switched off.
 func (a *App) openStore(ctx context.Context) error {
 	if a.cfg.Store.Driver == "none" || a.options.Check {
 		return nil
 	}
-	s, err := store.Open(ctx, storeOptions(a.cfg, a.options.Data, a.log))
+	s, err := openChecked(ctx, a.options.Data, storeOptions(a.cfg, a.options.Data, a.log))
 	if err != nil {
-		return storeError(err)
+		return err
 	}
 	a.stored, a.accounts = s, account.New(account.Options{Store: s, Seal: vault(s, a.cfg, a.options.Data), Log: a.log})
 	a.life.atEnd(func() {

@@ -17,14 +17,17 @@ import (
 )
 
 // checkDataDir refuses a data folder in which other users of the machine could put
-// tools, prompts or settings of their own.
+// tools, prompts or settings of their own, or change what the server knows.
 func checkDataDir(dir string) error {
 	places := []string{dir, filepath.Join(dir, "tools"), filepath.Join(dir, "prompts")}
-	texts, err := filepath.Glob(filepath.Join(dir, "prompts", "*"))
-	if err != nil {
-		return fmt.Errorf("--data %s: %w", dir, err)
+	for _, files := range []string{"prompts/*", "xiaozhi.db*"} {
+		found, err := filepath.Glob(filepath.Join(dir, files))
+		if err != nil {
+			return fmt.Errorf("--data %s: %w", dir, err)
+		}
+		places = append(places, found...)
 	}
-	for _, place := range append(places, texts...) {
+	for _, place := range places {
 		if err := private.Check(place); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -66,13 +66,15 @@ func TestWarnings(t *testing.T) {
 
 // A folder or a prompt that others may change stops the start.
 func TestCheckDataDir(t *testing.T) {
-	for _, open := range []string{"", "tools", "prompts", "prompts/default.en.md"} {
+	for _, open := range []string{"", "tools", "prompts", "prompts/default.en.md", "xiaozhi.db", "xiaozhi.db-wal"} {
 		dir := filepath.Join(t.TempDir(), "data")
 		if err := makeDataDir(dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "prompts/default.en.md"), []byte("Be kind."), 0o600); err != nil {
-			t.Fatal(err)
+		for _, file := range []string{"prompts/default.en.md", "xiaozhi.db", "xiaozhi.db-wal"} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte("Be kind."), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := checkDataDir(dir); err != nil {
 			t.Errorf("nothing is open: %v", err)
