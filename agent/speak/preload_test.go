@@ -67,7 +67,11 @@ func packetLoudness(t *testing.T, packets [][]byte) float64 {
 }
 
 func TestPreloadWithoutSound(t *testing.T) {
-	if err := Preload(&Options{Reply: audio.Reply}, "nothing"); err == nil {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Preload(&Options{Reply: audio.Reply, Cache: NewCache(set)}, "nothing"); err == nil {
 		t.Error("taken")
 	}
 }
