@@ -578,3 +578,63 @@ func TestBookBadRules(t *testing.T) {
 		}
 	})
 }
+
+// TestBookDaylightSaving: what recurs rings by the clocks of the zone that its device had when it was asked for, before and
+// after they are changed, once a day, also in the hour that is skipped or comes twice, and after a restart in between.
+func TestBookDaylightSaving(t *testing.T) {
+	for name, c := range map[string]struct {
+		month time.Month
+		day   int
+		wall  string
+		zone  string
+		want  string
+	}{
+		"spring":       {3, 25, "07:30", "Europe/Berlin", "25 07:30 +0100, 26 07:30 +0200, 27 07:30 +0200"},
+		"autumn":       {10, 28, "07:30", "Europe/Berlin", "28 07:30 +0200, 29 07:30 +0100, 30 07:30 +0100"},
+		"skipped":      {3, 25, "02:30", "Europe/Berlin", "25 02:30 +0100, 26 03:30 +0200, 27 02:30 +0200"},
+		"twice":        {10, 28, "02:30", "Europe/Berlin", "28 02:30 +0200, 29 02:30 +0200, 30 02:30 +0100"},
+		"another zone": {4, 1, "07:30", "America/New_York", "01 07:30 -0500, 02 07:30 -0400, 03 07:30 -0400"},
+		"no change":    {3, 25, "07:30", "Asia/Shanghai", "25 07:30 +0800, 26 07:30 +0800, 27 07:30 +0800"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				zone, kept := zoneOf(t, c.zone), NewMemory()
+				clock, err := time.Parse("15:04", c.wall)
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Date(2000, c.month, c.day, clock.Hour(), clock.Minute(), 0, 0, zone)
+				time.Sleep(time.Until(began.Add(-time.Hour)))
+				b := New(t.Context(), Options{Store: kept})
+				s := connect(t, b, "a")
+				s.zone = zone
+				s.mustOrder(t, mcp.TimerArgs{Action: mcp.TimerSet, Due: began, Repeat: "FREQ=DAILY", Text: "Pills", Reminder: true})
+				var rang []string
+				for hour := range 60 {
+					if hour == 20 { // before the clocks are changed
+						s.leave()
+						b.Close()
+						b = New(t.Context(), Options{Store: kept})
+						b.Start()
+						synctest.Wait()
+						s = connect(t, b, "a") // the server itself has another zone
+					}
+					for range 60 {
+						time.Sleep(time.Minute)
+						synctest.Wait()
+						if len(s.words()) > 0 {
+							rang = append(rang, time.Now().In(zone).Format("02 15:04 -0700"))
+							s.hear(whole)
+							s.told = nil
+						}
+					}
+				}
+				if got := strings.Join(rang, ", "); got != c.want {
+					t.Errorf("it rings at %s, want %s", got, c.want)
+				}
+				s.leave()
+				b.Close()
+			})
+		})
+	}
+}
