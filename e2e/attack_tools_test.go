@@ -224,12 +224,17 @@ func TestAttackOpenFiles(t *testing.T) {
 // TestAttackUnsafeStarts: a start that is allowed and dangerous says so, on the screen and in the log.
 func TestAttackUnsafeStarts(t *testing.T) {
 	t.Parallel()
+	ctx := limit(t)
 	s := start(t, setup{config: "server: {public_url: \"https://speak.example.org\"}\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n"})
-	said := s.banner.String() + s.log.String()
-	if !strings.Contains(s.log.String(), "unsafe start") || !strings.Contains(said, "server.trust_proxy") {
-		t.Errorf("nothing is said of a public name without a trusted proxy: %s", said)
+	s.awaitLog(ctx, t, "unsafe start", "server.trust_proxy")
+	if os.Geteuid() == 0 {
+		s.awaitLog(ctx, t, "unsafe start", "the server runs as root")
 	}
-	if root := os.Geteuid() == 0; strings.Contains(said, "the server runs as root") != root {
-		t.Errorf("as root: %t: %s", root, said)
+	for !strings.Contains(s.banner.String(), "server.trust_proxy") { // the screen and the log are read apart
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("nothing is said on the screen:\n%s", s.banner.String())
+		}
 	}
 }
