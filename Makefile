@@ -47,7 +47,7 @@ test: ## what must be green at any time: vet, tests with the race detector, fuzz
 	@scripts/packages.sh test
 	go vet ./...
 	go test -race -parallel 4 -timeout 14m $$(go list ./... | grep -v '/e2e$$')
-	go test -parallel 12 -timeout 14m $(PLAIN) ./e2e
+	go test -parallel 20 -timeout 14m $(PLAIN) ./e2e
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo "NOT TESTED: the store on PostgreSQL, which is not installed (Debian: postgresql-15) / 没有测试 PostgreSQL：没有安装"
 
 test-all: ## before a release: make test, storms, quality of recognition, all of end to end with the race detector, programs of others
@@ -62,7 +62,7 @@ quality: ## how much of the recordings is recognised: the tables of providers/po
 
 e2e: ## end to end only
 	@scripts/packages.sh test
-	go test -count=1 -parallel 12 ./e2e
+	go test -count=1 -parallel 20 ./e2e
 
 check: ## before a release: format, vet, staticcheck, tests, tidy
 	@out=$$(go run $(GOFUMPT) -l .); if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
