@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/openaitest"
 )
 
 // TestAttackDeniedTool: a tool that the settings deny, in another case and across its
@@ -42,5 +43,35 @@ func TestAttackDeniedTool(t *testing.T) {
 	}
 	if log := s.log.String(); strings.Contains(log, `volume":7`) || strings.Contains(log, "volume:7") {
 		t.Error("the arguments are in the log")
+	}
+}
+
+// TestAttackToolByTool: a tool of this server that works another one is no way around
+// the yes which that one needs, neither for the model nor from outside.
+func TestAttackToolByTool(t *testing.T) {
+	t.Parallel()
+	ctx := limit(t)
+	cloud := startCloud(t)
+	cloud.Handle(openaitest.Chat, obeys)
+	s := start(t, setup{env: append(cloudEnv(cloud), "XIAOZHI_LLM=openai"), config: "tools: {confirm: [\"Self.Audio_*.Set_*\"]}\n"})
+	const id = "24:6f:28:ab:0c:01"
+	board := devicetest.NewBoard()
+	d := s.dial(ctx, t, devicetest.Options{DeviceID: id, Tools: board.Tools()})
+	s.waitForTools(ctx, t, d)
+	before := board.Values()
+	owner := []string{"Authorization: Bearer " + s.adminToken(t), "Content-Type: application/json"}
+	for tool, may := range map[string]bool{"adjust_volume": false, "adjust_brightness": true} {
+		for path, body := range map[string]string{
+			"/api/devices/" + id + "/tools/call": `{"name":"` + tool + `","arguments":{"change":"min"}}`,
+			"/api/mcp/tools/call":                `{"name":"device.` + tool + `","arguments":{"device_id":"` + id + `","change":"min"}}`,
+		} {
+			if a := s.knock(ctx, t, http.MethodPost, path, body, owner...); a.refused() == may {
+				t.Errorf("%s %s: %d %s", path, tool, a.status, a.body)
+			}
+		}
+	}
+	ask(ctx, t, d, `call adjust_volume {"change":"min"}`)
+	if now := board.Values(); now.Volume != before.Volume || now.Brightness == before.Brightness {
+		t.Errorf("it was %+v and is %+v", before, now)
 	}
 }
