@@ -39,7 +39,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	r.db, r.accounts = db, account.New(account.Options{Store: db, Seal: plainSealer{}})
+	r.db, r.accounts = db, account.New(account.Options{Store: db, Seal: plainSealer{}, Cost: account.Cost{Memory: 64, Passes: 1, Lanes: 1}})
 	r.guard = New(Options{
 		Accounts: r.accounts, Log: slog.New(slog.NewTextHandler(&r.log, nil)),
 		OwnHost: func(q *http.Request) bool { return q.Host == "example.com" || addressed(q) },
@@ -304,7 +304,7 @@ func FuzzCredentials(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = db.Close() })
-	accounts := account.New(account.Options{Store: db, Seal: plainSealer{}})
+	accounts := account.New(account.Options{Store: db, Seal: plainSealer{}, Cost: account.Cost{Memory: 64, Passes: 1, Lanes: 1}})
 	by := account.Actor{Name: "test", Via: account.ViaCommand}
 	if err := accounts.Add(f.Context(), by, account.NewUser{Name: "anna", Role: account.Owner, Password: good}); err != nil {
 		f.Fatal(err)

@@ -75,6 +75,7 @@ type Actor struct {
 // Options configure a [Service].
 type Options struct {
 	Store *store.Store
+	Cost  Cost             // of passwords' hashes; zero: 19 MiB, two passes
 	Seal  Sealer           // of second factors; nil: none can be added or used
 	Now   func() time.Time // nil: time.Now
 	Log   *slog.Logger     // nil: nothing is logged
@@ -111,7 +112,7 @@ func New(o Options) *Service {
 	return &Service{
 		journal: j, programs: &programs{db: o.Store, now: o.Now, acts: j, uses: newUses()},
 		factors: &factors{users: o.Store.Users, now: o.Now, acts: j, guesses: g, seal: o.Seal, enrolled: lru.New[string, enrolling](maxEnrols, 0)},
-		db:      o.Store, now: o.Now, log: o.Log, hasher: newHasher(), guesses: g, setup: setupCode(),
+		db:      o.Store, now: o.Now, log: o.Log, hasher: newHasher(o.Cost), guesses: g, setup: setupCode(),
 	}
 }
 

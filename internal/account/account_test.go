@@ -31,7 +31,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	r.db, r.Service = db, New(Options{Store: db, Now: now, Seal: testSealer()})
+	r.db, r.Service = db, New(Options{Store: db, Now: now, Cost: testCost(), Seal: testSealer()})
 	return r
 }
 
@@ -265,7 +265,7 @@ func TestOtherProcess(t *testing.T) {
 	if r.HasOwner(ctx) {
 		t.Fatal("an owner of nothing")
 	}
-	other := New(Options{Store: r.db, Now: r.now})
+	other := New(Options{Store: r.db, Now: r.now, Cost: testCost()})
 	r.must(other.Add(ctx, command(), NewUser{Name: "ann", Role: Owner, Password: good}))
 	r.clock = r.clock.Add(ownerAge)
 	if !r.HasOwner(ctx) {

@@ -76,7 +76,7 @@ func (s *Service) right(ctx context.Context, name, password string) (u store.Use
 		return u, false, err
 	}
 	var old bool
-	if err := s.hasher.do(ctx, func() { ok, old = matches(u.Password, password) }); err != nil {
+	if err := s.hasher.do(ctx, func() { ok, old = s.hasher.cost.matches(u.Password, password) }); err != nil {
 		return u, false, err
 	}
 	ok = ok && u.DisabledAt.IsZero()
@@ -89,7 +89,7 @@ func (s *Service) right(ctx context.Context, name, password string) (u store.Use
 // renew hashes a password as it is done today, if it is still the same.
 func (s *Service) renew(ctx context.Context, u store.User, password string) {
 	phc := ""
-	err := s.hasher.do(ctx, func() { phc = hash(password) })
+	err := s.hasher.do(ctx, func() { phc = s.hasher.cost.hash(password) })
 	if err == nil {
 		_, err = s.db.Users.Edit(ctx, u.ID, func(now *store.User) error {
 			if now.Password == u.Password {

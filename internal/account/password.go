@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -17,11 +18,11 @@ import (
 	"xiaozhi/internal/text/message"
 )
 
-// cost holds the parameters of a hash. It stands in each hash, so that it may grow.
-type cost struct {
-	memory uint32 // KiB
-	passes uint32
-	lanes  uint8
+// Cost holds the parameters of a hash. It stands in each hash, so that it may grow.
+type Cost struct {
+	Memory uint32 // KiB
+	Passes uint32
+	Lanes  uint8
 }
 
 // The least that OWASP's Password Storage Cheat Sheet asks of argon2id: 19 MiB, two passes, one lane.
@@ -35,43 +36,43 @@ const (
 	maxPasses  = 64
 )
 
-func today() cost { return cost{costMemory, costPasses, costLanes} }
+func strong() Cost { return Cost{costMemory, costPasses, costLanes} }
 
 // hash returns the hash of a password as a PHC string.
-func hash(password string) string {
+func (c Cost) hash(password string) string {
 	var salt [saltBytes]byte
 	_, _ = rand.Read(salt[:]) // never fails
-	return today().encode(salt[:], password)
+	return c.encode(salt[:], password)
 }
 
-func (c cost) encode(salt []byte, password string) string {
-	key := argon2.IDKey([]byte(password), salt, c.passes, c.memory, c.lanes, keyBytes)
+func (c Cost) encode(salt []byte, password string) string {
+	key := argon2.IDKey([]byte(password), salt, c.Passes, c.Memory, c.Lanes, keyBytes)
 	raw := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.memory, c.passes, c.lanes, raw.EncodeToString(salt), raw.EncodeToString(key))
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.Memory, c.Passes, c.Lanes, raw.EncodeToString(salt), raw.EncodeToString(key))
 }
 
 // parse takes a PHC string apart.
-func parse(phc string) (c cost, salt []byte, ok bool) {
+func parse(phc string) (c Cost, salt []byte, ok bool) {
 	parts := strings.Split(phc, "$")
 	if len(parts) != 6 || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
 		return c, nil, false
 	}
-	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &c.memory, &c.passes, &c.lanes); n != 3 || err != nil {
+	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &c.Memory, &c.Passes, &c.Lanes); n != 3 || err != nil {
 		return c, nil, false
 	}
 	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
-	return c, salt, err == nil && c.memory > 0 && c.memory <= maxMemory && c.passes > 0 && c.passes <= maxPasses && c.lanes > 0
+	return c, salt, err == nil && c.Memory > 0 && c.Memory <= maxMemory && c.Passes > 0 && c.Passes <= maxPasses && c.Lanes > 0
 }
 
-// matches reports whether a password is that of a hash, which is old if it cost less than hashes do today. An unknown
-// hash matches nothing, at the same cost: so nobody learns from the time which names there are.
-func matches(phc, password string) (ok, old bool) {
+// matches reports whether a password is that of a hash, which is old if it has another cost than today. An unknown hash
+// matches nothing, at the same cost: so nobody learns from the time which names there are.
+func (today Cost) matches(phc, password string) (ok, old bool) {
 	c, salt, known := parse(phc)
 	if !known {
-		c, salt = today(), make([]byte, saltBytes)
+		c, salt = today, make([]byte, saltBytes)
 	}
 	same := subtle.ConstantTimeCompare([]byte(c.encode(salt, password)), []byte(phc)) == 1
-	return same && known, c != today()
+	return same && known, c != today
 }
 
 // Limits of passwords, in characters.
@@ -132,10 +133,13 @@ func onlyOf(s string, words ...string) bool {
 const maxWaiting = 8
 
 // hasher limits how many passwords are hashed at a time.
-type hasher struct{ working, places chan struct{} }
+type hasher struct {
+	cost            Cost
+	working, places chan struct{}
+}
 
-func newHasher() *hasher {
-	return &hasher{working: make(chan struct{}, 1), places: make(chan struct{}, 1+maxWaiting)}
+func newHasher(c Cost) *hasher {
+	return &hasher{cost: cmp.Or(c, strong()), working: make(chan struct{}, 1), places: make(chan struct{}, 1+maxWaiting)}
 }
 
 // do runs f when it is its turn. [Busy]: too many wait already.

@@ -39,7 +39,7 @@ func (s *Service) hashed(ctx context.Context, name, password string) (phc string
 	if err := CheckPassword(name, password); err != nil {
 		return "", err
 	}
-	err = s.hasher.do(ctx, func() { phc = hash(password) })
+	err = s.hasher.do(ctx, func() { phc = s.hasher.cost.hash(password) })
 	return phc, err
 }
 

@@ -62,13 +62,16 @@ func TestPasswordRules(t *testing.T) {
 	}
 }
 
+// testCost makes hashes that cost tests nothing.
+func testCost() Cost { return Cost{Memory: 64, Passes: 1, Lanes: 1} }
+
 // TestHash: a hash has its parameters, takes the right password only, and is never the same twice.
 func TestHash(t *testing.T) {
-	one, two := hash(good), hash(good)
+	one, two := strong().hash(good), strong().hash(good)
 	if !strings.HasPrefix(one, "$argon2id$v=19$m=19456,t=2,p=1$") || one == two {
 		t.Error(one, two)
 	}
-	weak := cost{memory: 64, passes: 1, lanes: 1}.encode([]byte("0123456789abcdef"), good)
+	weak := testCost().encode([]byte("0123456789abcdef"), good)
 	for _, c := range []struct {
 		phc, password string
 		ok, old       bool
@@ -77,7 +80,7 @@ func TestHash(t *testing.T) {
 		{"", "", false, false}, {"", good, false, false}, {"$argon2id$v=19$m=19456,t=2,p=1$$", good, false, false},
 		{"$argon2id$v=19$m=4294967295,t=2,p=1$AAAA$AAAA", good, false, false}, {"$argon2id$v=19$m=19456,t=0,p=0$AAAA$AAAA", good, false, false},
 	} {
-		if ok, old := matches(c.phc, c.password); ok != c.ok || old != c.old && ok {
+		if ok, old := strong().matches(c.phc, c.password); ok != c.ok || old != c.old && ok {
 			t.Errorf("%q %q: %v %v", c.phc, c.password, ok, old)
 		}
 	}
@@ -88,7 +91,7 @@ func FuzzHash(f *testing.F) {
 	f.Add("$argon2id$v=19$m=64,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$AAAA")
 	f.Add("$argon2id$v=19$m=,t=,p=$$")
 	f.Fuzz(func(t *testing.T, phc string) {
-		if c, _, ok := parse(phc); ok && (c.memory > maxMemory || c.passes > maxPasses || c.lanes == 0) {
+		if c, _, ok := parse(phc); ok && (c.Memory > maxMemory || c.Passes > maxPasses || c.Lanes == 0) {
 			t.Errorf("%+v", c)
 		}
 	})

@@ -186,7 +186,7 @@ func TestFactorIsSealed(t *testing.T) {
 			t.Errorf("%q is to be read in %s", planted, kept)
 		}
 	}
-	other := New(Options{Store: r.db, Now: r.now})
+	other := New(Options{Store: r.db, Now: r.now, Cost: testCost()})
 	if _, err := other.Login(t.Context(), "ann", Proof{good, r.code(f, 1)}, r.from); !errors.Is(err, ErrNoSealer) {
 		t.Errorf("without the key: %v", err)
 	}
