@@ -271,7 +271,7 @@ func TestNetworkName(t *testing.T) {
 func TestParameters(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	want(t, err, nil)
-	literal, mark := regexp.MustCompile(`"[^"\n]*\$\d[^"\n]*"(?: ?\+\s*"[^"\n]*")*`), regexp.MustCompile(`\$(\d+)`)
+	literal, mark := regexp.MustCompile(`"[^"\n]*\$\d[^"\n]*"(?: ?\+\s*(?:\w+ ?\+\s*)?"[^"\n]*")*`), regexp.MustCompile(`\$(\d+)`)
 	n := 0
 	for _, name := range files {
 		content, err := os.ReadFile(name)
