@@ -46,7 +46,7 @@ PLAIN := ./audio/echo ./audio/track ./internal/speechtest ./providers/silero
 test: ## what must be green at any time: vet, tests with the race detector, fuzz seeds, end to end; five minutes
 	@scripts/packages.sh test
 	go vet ./...
-	go test -race -parallel 4 -timeout 14m $$(go list ./... | grep -v '/e2e$$')
+	go test -race -p 4 -parallel 4 -timeout 14m $$(go list ./... | grep -v '/e2e$$')
 	go test -parallel 20 -timeout 14m $(PLAIN) ./e2e
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo "NOT TESTED: the store on PostgreSQL, which is not installed (Debian: postgresql-15) / 没有测试 PostgreSQL：没有安装"
 
