@@ -127,10 +127,10 @@ func (o Options) speak() speak.Options {
 	}
 }
 
-// Preload encodes the farewells into o.Sounds ([speak.Preload]).
+// Preload encodes what is said when the server is overloaded or ends into o.Sounds ([speak.Preload]).
 func Preload(o Options) error {
 	s := o.withDefaults().speak()
-	return speak.Preload(&s, prompts.Overload, prompts.ShuttingDown, prompts.PairNeeded, prompts.PairClosed, prompts.PairRefused)
+	return speak.Preload(&s, prompts.Overload, prompts.ShuttingDown)
 }
 
 // Prewarm speaks fixed phrases in a voice, "" is that of o.TTS, into o.Sounds ([speak.Prewarm]).
