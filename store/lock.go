@@ -14,6 +14,11 @@ import (
 // lockFile names the file that carries the lock of a database. It stays when the lock is freed.
 func lockFile(path string) string { return path + ".lock" }
 
+// Lock keeps a data folder for one server that has its database elsewhere or none: path is that of the database which
+// there would be. It is the lock that a server with that database has, and for which [Restore] looks; a [LockedError] if
+// another server has it.
+func Lock(path string) (unlock func(), err error) { return lock(path) }
+
 // lock takes the lock of a database, which ends with the process at the latest: a [LockedError] if another server
 // has it.
 func lock(path string) (unlock func(), err error) {

@@ -50,9 +50,9 @@ func Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (string, e
 	log := slog.New(slog.DiscardHandler)
 	opening := storeOptions(cfg, o.Data, log)
 	opening.Tool = true
-	s, err := store.Open(ctx, opening)
+	s, err := openChecked(ctx, o.Data, opening)
 	if err != nil {
-		return "", storeError(err)
+		return "", err
 	}
 	defer s.Close()
 	top := ours()
@@ -78,8 +78,8 @@ func Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (string, e
 }
 
 // Restore puts a backup into the place of what a data folder holds, and returns where that lies from then on, "" if
-// there was nothing. It refuses while a server uses the folder, a folder with other people's files, and what is no whole
-// backup: nothing has changed then.
+// there was nothing. It refuses while a server uses the folder, a folder with other people's files or that they may write, and what
+// is no whole backup: nothing has changed then.
 func Restore(ctx context.Context, data, file string, now time.Time) (aside string, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return "", err
@@ -87,7 +87,11 @@ func Restore(ctx context.Context, data, file string, now time.Time) (aside strin
 	if err := checkOurs(data); err != nil {
 		return "", err
 	}
+	if err := checkDataDir(data); err != nil {
+		return "", err
+	}
 	aside, err = store.Restore(ctx, file, data, filepath.Join(data, databaseFile), now)
+	err = lockedError(data, err)
 	_, broken := errors.AsType[*store.BrokenError](err)
 	newer, isNewer := errors.AsType[*store.NewerError](err)
 	switch {

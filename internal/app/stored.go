@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,7 +35,13 @@ func openChecked(ctx context.Context, data string, o store.Options) (*store.Stor
 
 // openStore opens what outlives the program, unless it is switched off.
 func (a *App) openStore(ctx context.Context) error {
-	if a.cfg.Store.Driver == "none" || a.options.Check {
+	if a.options.Check {
+		return nil
+	}
+	if err := a.lockFolder(); err != nil {
+		return err
+	}
+	if a.cfg.Store.Driver == "none" {
 		return nil
 	}
 	s, err := openChecked(ctx, a.options.Data, storeOptions(a.cfg, a.options.Data, a.log))
@@ -57,6 +64,36 @@ func (a *App) openStore(ctx context.Context) error {
 		return a.book.Flush(ctx)
 	})
 	return nil
+}
+
+// lockFolder keeps the data folder for this server alone where the store does not, having its database elsewhere or none.
+// Where no file can be locked it does without, and the log says so.
+func (a *App) lockFolder() error {
+	if a.cfg.Store.Driver != "none" && a.cfg.Store.URL == "" {
+		return nil
+	}
+	data := a.options.Data
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return fmt.Errorf("%s: %w", message.Both("app/data-folder"), err)
+	}
+	unlock, err := store.Lock(filepath.Join(data, databaseFile))
+	if _, locked := errors.AsType[*store.LockedError](err); locked {
+		return lockedError(data, err)
+	}
+	if err != nil {
+		a.log.Warn("the data folder cannot be locked: see that no other server uses it", "folder", data, "err", err)
+		return nil
+	}
+	a.life.atEnd(unlock)
+	return nil
+}
+
+// lockedError says in both languages that a folder is used by another server, if err is that.
+func lockedError(data string, err error) error {
+	if e, ok := errors.AsType[*store.LockedError](err); ok {
+		return errors.New(message.Both("app/store-locked", data, e.PID))
+	}
+	return err
 }
 
 // storeOptions say where what outlives the program is.

@@ -11,16 +11,21 @@ import (
 	"path/filepath"
 
 	"xiaozhi/connection/request"
+	"xiaozhi/internal/admintoken"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/private"
 	"xiaozhi/internal/text/message"
 )
 
 // checkDataDir refuses a data folder in which other users of the machine could put
-// tools, prompts or settings of their own, or change what the server knows.
+// tools, prompts, settings or backups of their own, change what the server knows, or
+// read its keys.
 func checkDataDir(dir string) error {
-	places := []string{dir, filepath.Join(dir, "tools"), filepath.Join(dir, "prompts")}
-	for _, files := range []string{"prompts/*", "xiaozhi.db*"} {
+	places := []string{dir}
+	for _, folder := range []string{"tools", "prompts", "cache", backupsFolder, recordingsFolder} {
+		places = append(places, filepath.Join(dir, folder))
+	}
+	for _, files := range []string{"prompts/*", databaseFile + "*", backupsFolder + "/*", recordingsFolder + "/*"} {
 		found, err := filepath.Glob(filepath.Join(dir, files))
 		if err != nil {
 			return fmt.Errorf("--data %s: %w", dir, err)
@@ -29,6 +34,11 @@ func checkDataDir(dir string) error {
 	}
 	for _, place := range places {
 		if err := private.Check(place); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, secret := range []string{keyFile, filepath.Base(admintoken.Path(dir))} {
+		if err := private.CheckSecret(filepath.Join(dir, secret)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"xiaozhi/internal/config"
 )
@@ -66,12 +67,20 @@ func TestWarnings(t *testing.T) {
 
 // A folder or a prompt that others may change stops the start.
 func TestCheckDataDir(t *testing.T) {
-	for _, open := range []string{"", "tools", "prompts", "prompts/default.en.md", "xiaozhi.db", "xiaozhi.db-wal"} {
+	for open, closes := range map[string]string{
+		"": "go-w", "tools": "go-w", "prompts": "go-w", "cache": "go-w", "prompts/default.en.md": "go-w", "xiaozhi.db": "go-w", "xiaozhi.db-wal": "go-w", "xiaozhi.db.lock": "go-w",
+		"backups": "go-w", "backups/xiaozhi-1.tar.gz": "go-w", "recordings": "go-w", "recordings/24:6f": "go-w", "key": "600", "admin-token": "600",
+	} {
 		dir := filepath.Join(t.TempDir(), "data")
 		if err := makeDataDir(dir); err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range []string{"prompts/default.en.md", "xiaozhi.db", "xiaozhi.db-wal"} {
+		for _, file := range []string{
+			"prompts/default.en.md", "xiaozhi.db", "xiaozhi.db-wal", "xiaozhi.db.lock", "backups/xiaozhi-1.tar.gz", "recordings/24:6f/1.opus", "key", "admin-token",
+		} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700); err != nil {
+				t.Fatal(err)
+			}
 			if err := os.WriteFile(filepath.Join(dir, file), []byte("Be kind."), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -83,8 +92,16 @@ func TestCheckDataDir(t *testing.T) {
 		if err := os.Chmod(path, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := checkDataDir(dir); err == nil || !strings.Contains(err.Error(), "chmod go-w "+path) {
-			t.Errorf("%q is open: %v", open, err)
+		archive := filepath.Join(t.TempDir(), "mine.tar.gz")
+		if err := os.WriteFile(archive, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, backup := Backup(t.Context(), config.Default(), BackupOptions{Data: dir})
+		_, restore := Restore(t.Context(), dir, archive, time.Now())
+		for what, err := range map[string]error{"start": checkDataDir(dir), "backup": backup, "restore": restore} {
+			if err == nil || !strings.Contains(err.Error(), "chmod "+closes+" "+path) {
+				t.Errorf("%s: %q is open: %v", what, open, err)
+			}
 		}
 	}
 }

@@ -44,6 +44,22 @@ func Check(path string) error {
 	return checkWrite(path, info)
 }
 
+// CheckSecret reports a file that other users may read or write, as an [*OpenError].
+func CheckSecret(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return checkSecret(path, info)
+}
+
+func checkSecret(path string, info fs.FileInfo) error {
+	if info.Mode()&othersAtAll != 0 {
+		return &OpenError{path, idOpenSecret}
+	}
+	return nil
+}
+
 func checkWrite(path string, info fs.FileInfo) error {
 	mode := info.Mode()
 	if mode&othersWrite != 0 || mode&groupWrites != 0 && !ownGroup(info) {
@@ -67,12 +83,7 @@ func Read(path string) ([]byte, error) {
 // ReadSecret reads a file of up to 64 KiB that nobody else may read or write.
 // Otherwise it returns an [*OpenError].
 func ReadSecret(path string) ([]byte, error) {
-	return read(path, func(info fs.FileInfo) error {
-		if info.Mode()&othersAtAll != 0 {
-			return &OpenError{path, idOpenSecret}
-		}
-		return nil
-	}, maxSecret)
+	return read(path, func(info fs.FileInfo) error { return checkSecret(path, info) }, maxSecret)
 }
 
 // read reads a file that check has found right: the same one, whatever takes its name meanwhile.

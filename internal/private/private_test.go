@@ -38,6 +38,7 @@ func TestOpenFiles(t *testing.T) {
 			"check":  {Check(path), want.write},
 			"read":   {second(Read(path)), want.write},
 			"secret": {second(ReadSecret(path)), want.secret},
+			"keys":   {CheckSecret(path), want.secret},
 		} {
 			open, is := errors.AsType[*OpenError](c.err)
 			if is != c.refused || (c.err != nil) != c.refused {
