@@ -1,6 +1,9 @@
 package spoken
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // dayPart is a part of the day, which tells 7 in the morning from 7 in the evening.
 type dayPart int
@@ -48,7 +51,9 @@ func (k *clock) readPart(c *cursor) bool {
 		*c = before
 		return false
 	}
-	k.usual = usual
+	if k.usual != 12 { // noon and midnight say more than the part of the day that they are in
+		k.usual = usual
+	}
 	return true
 }
 
@@ -60,13 +65,13 @@ func (c *cursor) part() (part dayPart, usual int) {
 		words []string
 	}{
 		{earlyHours, 5, []string{"凌晨", "后半夜"}},
-		{morning, 8, []string{"早上", "早晨", "清晨", "清早", "上午", "大清早", "一大早", "一早", "早", "morning", "a.m.", "a.m", "am"}},
+		{morning, 8, []string{"早上", "早晨", "清晨", "清早", "上午", "大清早", "一大早", "一早", "早", "morning", "mornings", "a.m.", "a.m", "am"}},
 		{noon, 12, []string{"中午", "正午", "noon", "midday"}},
-		{afternoon, 3, []string{"下午", "午后", "afternoon", "p.m.", "p.m", "pm"}},
+		{afternoon, 3, []string{"下午", "午后", "afternoon", "afternoons", "p.m.", "p.m", "pm"}},
 		{evening, 6, []string{"傍晚", "黄昏"}},
-		{evening, 8, []string{"晚上", "夜晚", "晚", "evening"}},
+		{evening, 8, []string{"晚上", "夜晚", "晚", "evening", "evenings"}},
 		{night, 12, []string{"午夜", "半夜", "midnight"}},
-		{night, 10, []string{"深夜", "夜里", "night"}},
+		{night, 10, []string{"深夜", "夜里", "night", "nights"}},
 	} {
 		if c.take(p.words...) {
 			return p.part, p.usual
@@ -95,7 +100,7 @@ func (k *clock) add(part dayPart) bool {
 	return true
 }
 
-// digits reads 7点, 七点半, 七点一刻, 七点零五分, 19:30, 19:30:15, 7, seven thirty, 7 o'clock.
+// digits reads 7点, 七点半, 七点一刻, 七点零五分, 19:30, 19:30:15, 7, seven thirty, seven oh five, 7 o'clock.
 func (k *clock) digits(c *cursor) bool {
 	if c.take("差") {
 		return k.short(c)
@@ -124,10 +129,12 @@ func (k *clock) digits(c *cursor) bool {
 		return true
 	}
 	before := *c
+	oh := false
 	if c.skip(" "); words {
 		c.take("-") // seven-thirty, but 12-25 is no time
+		oh = c.take("oh ", "oh-", "o ")
 	}
-	if minute, ok := c.number(); ok && minute >= 10 && minute < 60 {
+	if minute, ok := c.number(); ok && (oh && minute > 0 || minute >= 10) && minute < 60 {
 		k.minute = minute
 		return true
 	}
@@ -195,11 +202,11 @@ func (k *clock) chineseMinutes(c *cursor) bool {
 	return true
 }
 
-// english reads half past seven and quarter to eight.
+// english reads half past seven, half seven and quarter to eight.
 func (k *clock) english(c *cursor) bool {
 	minute, to := 0, false
 	switch {
-	case c.take("half past "):
+	case c.take("half past "), !strings.HasPrefix(c.rest, "half a") && c.take("half "): // but half an hour is no time
 		minute = 30
 	case c.take("a quarter past ", "quarter past "):
 		minute = 15

@@ -2,6 +2,7 @@ package spoken
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func Repeat(s string) (rule, rest string, ok bool) {
 		}
 		c := &cursor{folded[i:]}
 		if rule, ok := c.repeat(); ok {
-			return rule, strings.TrimSpace(strings.TrimRight(folded[:i], " ,") + " " + strings.TrimLeft(c.rest, " ,")), true
+			return rule, strings.TrimSpace(strings.TrimSuffix(strings.TrimRight(folded[:i], " ,"), " of") + " " + strings.TrimLeft(c.rest, " ,")), true
 		}
 	}
 	return "", "", false
@@ -69,7 +70,7 @@ var frequencies = [...]struct {
 // repeat reads how something recurs, if that comes next.
 func (c *cursor) repeat() (rule string, ok bool) {
 	before := *c
-	for _, form := range []func() (string, bool){c.repeatWord, c.everyNth, c.onDays, c.every, c.chineseEvery} {
+	for _, form := range []func() (string, bool){c.dayRange, c.repeatWord, c.everyNth, c.onDays, c.every, c.chineseEvery} {
 		if rule, ok := form(); ok {
 			return rule, true
 		}
@@ -85,19 +86,20 @@ func (c *cursor) repeatWord() (string, bool) {
 		words []string
 	}{
 		{workdays, []string{
-			"每个工作日", "每工作日", "工作日每天", "工作日", "每个上班日", "每周一到周五", "每周一至周五", "每周一到五", "每周一至五", "周一到周五每天", "星期一到星期五", "周一到周五", "周一至周五",
+			"每个工作日", "每工作日", "工作日每天", "工作日", "每个上班日",
 			"every weekday", "each weekday", "on weekdays", "weekdays", "every workday", "every working day", "every work day", "on workdays",
-			"every monday to friday", "every monday through friday", "monday to friday", "monday through friday",
 		}},
 		{weekends, []string{"每个周末", "每周末", "每到周末", "every weekend", "each weekend", "on weekends", "weekends"}},
 		{"FREQ=DAILY", []string{"每一天", "每天", "每日", "天天", "every single day", "everyday", "daily"}},
 		{"FREQ=HOURLY", []string{"hourly", "每个小时", "每小时", "每个钟头", "每一个小时"}},
 		{"FREQ=MINUTELY;INTERVAL=30", []string{"每半个小时", "每半小时", "每隔半小时", "每隔半个小时", "every half an hour", "every half hour"}},
 		{"FREQ=WEEKLY", []string{"weekly"}},
+		{"FREQ=WEEKLY;INTERVAL=2", []string{"every fortnight", "once a fortnight", "fortnightly"}},
 		{"FREQ=MONTHLY", []string{"monthly"}},
 		{"FREQ=YEARLY", []string{"yearly", "annually"}},
 		{"FREQ=MONTHLY;BYMONTHDAY=-1", []string{
-			"每个月的最后一天", "每个月最后一天", "每月最后一天", "每个月底", "每月底", "the last day of every month", "the last day of each month", "every last day of the month",
+			"每个月的最后一天", "每个月最后一天", "每月最后一天", "每个月底", "每月底",
+			"the last day of every month", "the last day of each month", "every last day of the month", "every month on the last day", "at the end of every month",
 		}},
 	} {
 		if c.take(w.words...) {
@@ -113,7 +115,51 @@ func (c *cursor) repeatWord() (string, bool) {
 	return "", false
 }
 
-// everyNth reads the first monday of every month and every second tuesday of the month.
+// week is the order of the days of a week.
+var week = [...]string{"MO", "TU", "WE", "TH", "FR", "SA", "SU"}
+
+// dayRange reads monday to thursday, 每周一到周六 and the like.
+func (c *cursor) dayRange() (string, bool) {
+	c.take("every day from ", "every ", "each ", "on ", "from ")
+	if !c.take("每个", "每逢") {
+		c.take("每")
+	}
+	var day func() (string, bool)
+	if c.weekWord() {
+		day = func() (string, bool) { c.weekWord(); return c.chineseDay() }
+	} else {
+		day = c.weekdayName
+	}
+	first, ok := day()
+	if !ok || !c.take("到", "至", " to ", " through ", " until ", " till ") {
+		return "", false
+	}
+	last, ok := day()
+	if !ok {
+		return "", false
+	}
+	c.take("每天")
+	if days := daysBetween(first, last); len(days) < len(week) {
+		return "FREQ=WEEKLY;BYDAY=" + strings.Join(days, ","), true
+	}
+	return "FREQ=DAILY", true
+}
+
+// daysBetween lists the days from one to another, which may be in the next week.
+func daysBetween(first, last string) (days []string) {
+	for i := slices.Index(week[:], first); ; i++ {
+		days = append(days, week[i%len(week)])
+		if week[i%len(week)] == last {
+			slices.SortFunc(days, func(a, b string) int { return slices.Index(week[:], a) - slices.Index(week[:], b) })
+			return days
+		}
+	}
+}
+
+// weekWord goes over the word before the number of a day of the week.
+func (c *cursor) weekWord() bool { return c.take("周", "星期", "礼拜") }
+
+// everyNth reads the first monday of the month, the last friday of every month, every last friday.
 func (c *cursor) everyNth() (string, bool) {
 	every := c.take("every ", "each ")
 	c.skip("the ")
@@ -128,11 +174,8 @@ func (c *cursor) everyNth() (string, bool) {
 	if !ok {
 		return "", false
 	}
-	of := c.take(" of every month", " of each month", " every month", " each month")
-	if !of && every {
-		of = c.take(" of the month", " of a month", " in the month")
-	}
-	return fmt.Sprintf("FREQ=MONTHLY;BYDAY=%d%s", n, day), of
+	of := c.take(" of every month", " of each month", " every month", " each month", " of the month", " of a month", " in the month")
+	return fmt.Sprintf("FREQ=MONTHLY;BYDAY=%d%s", n, day), of || every && (n == 1 || n == -1)
 }
 
 // onDays reads mondays and on mondays and thursdays.
@@ -178,13 +221,23 @@ func (c *cursor) every() (string, bool) {
 	} else {
 		*c = before
 	}
+	if ahead := *c; ahead.month() != 0 {
+		return "FREQ=YEARLY", interval == 1
+	}
 	if days := c.weekdayNames(); len(days) > 0 {
 		return withInterval("FREQ=WEEKLY", interval) + ";BYDAY=" + strings.Join(days, ","), true
 	}
 	for _, f := range frequencies {
-		if c.take(f.words...) {
-			return withInterval("FREQ="+f.name, interval), interval <= 1000
+		if !c.take(f.words...) {
+			continue
 		}
+		rule := withInterval("FREQ="+f.name, interval)
+		if on := *c; f.name == "WEEKLY" && on.take(" on ") {
+			if days := on.weekdayNames(); len(days) > 0 {
+				rule, *c = rule+";BYDAY="+strings.Join(days, ","), on
+			}
+		}
+		return rule, interval <= 1000
 	}
 	return "", false
 }
@@ -232,22 +285,28 @@ func (c *cursor) weekdayName() (string, bool) {
 	return "", false
 }
 
+// weekdayPlural reads mondays, and monday before mornings.
 func (c *cursor) weekdayPlural() (string, bool) {
 	for n := range 7 {
 		name := strings.ToLower(time.Weekday(n).String())
 		if c.take(name + "s") {
 			return strings.ToUpper(name[:2]), true
 		}
+		if ahead := *c; ahead.take(name) && ahead.take(" mornings", " afternoons", " evenings", " nights") {
+			c.take(name)
+			return strings.ToUpper(name[:2]), true
+		}
 	}
 	return "", false
 }
 
-// chineseEvery reads 每两天, 每隔一周的周二, 每周一三五, 每月第二个周二, 每月, 每隔20分钟.
+// chineseEvery reads 每两天, 每隔一周的周二, 隔天, 每周一三五, 每月第二个周二, 每月, 每隔20分钟.
 func (c *cursor) chineseEvery() (string, bool) {
-	if !c.take("每") {
+	between := strings.HasPrefix(c.rest, "隔天") || strings.HasPrefix(c.rest, "隔周")
+	if !between && !c.take("每逢", "每") {
 		return "", false
 	}
-	between := c.take("间隔", "隔")
+	between = c.take("间隔", "隔")
 	interval, numbered := 1, false
 	if n, ok := c.number(); ok && n > 0 {
 		interval, numbered = n, true
@@ -282,7 +341,8 @@ func (c *cursor) chineseDays(named bool) string {
 	for {
 		before := *c
 		c.skip("的", "和", "跟", "、", ",", "及")
-		again := c.take("每周", "每星期", "周", "星期", "礼拜")
+		c.skip("每")
+		again := c.weekWord()
 		if named && !again && len(days) == 0 {
 			*c = before
 			break
@@ -302,11 +362,11 @@ func (c *cursor) chineseDays(named bool) string {
 
 func (c *cursor) chineseDay() (string, bool) {
 	for i, w := range [...]string{"一", "二", "三", "四", "五", "六", "日", "天"} {
-		if strings.HasPrefix(c.rest, w+"点") || strings.HasPrefix(c.rest, w+"十") {
+		if strings.HasPrefix(c.rest, w+"点") {
 			return "", false // 每周三点: a time of day
 		}
 		if c.take(w) {
-			return [...]string{"MO", "TU", "WE", "TH", "FR", "SA", "SU", "SU"}[i], true
+			return week[min(i, 6)], true
 		}
 	}
 	return "", false
@@ -329,7 +389,7 @@ func (c *cursor) chineseNth() (string, bool) {
 		}
 		c.skip("个")
 	}
-	if c.take("周", "星期", "礼拜") {
+	if c.weekWord() {
 		if day, ok := c.chineseDay(); ok {
 			return fmt.Sprintf(";BYDAY=%d%s", n, day), true
 		}

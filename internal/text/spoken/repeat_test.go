@@ -30,6 +30,14 @@ func TestWhen(t *testing.T) {
 		"每个月15号早上九点": "FREQ=MONTHLY 12-15 09:00", "每月15号早上九点": "FREQ=MONTHLY 12-15 09:00", "每月最后一天下午六点": "FREQ=MONTHLY;BYMONTHDAY=-1 11-21 18:00", "每月第二个周二早上八点": "FREQ=MONTHLY;BYDAY=2TU 11-21 08:00", "每个月的最后一个星期五": "FREQ=MONTHLY;BYDAY=-1FR 11-21 09:00",
 		"每年5月5号早上八点": "FREQ=YEARLY 05-05 08:00", "每小时": "FREQ=HOURLY 11-21 15:04", "每隔20分钟": "FREQ=MINUTELY;INTERVAL=20 11-21 15:04", "每半小时": "FREQ=MINUTELY;INTERVAL=30 11-21 15:04", "每两个小时": "FREQ=HOURLY;INTERVAL=2 11-21 15:04",
 		"每个周末上午十点": "FREQ=WEEKLY;BYDAY=SA,SU 11-21 10:00", "每天零点": "FREQ=DAILY 11-21 00:00",
+		"每周一到周六早上七点": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR,SA 11-21 07:00", "星期一至星期四晚上八点": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH 11-21 20:00", "每周五到周日上午十点": "FREQ=WEEKLY;BYDAY=FR,SA,SU 11-21 10:00",
+		"周一到周日每天早上七点": "FREQ=DAILY 11-21 07:00", "每周一到五早上七点": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR 11-21 07:00", "每周六到周一早上九点": "FREQ=WEEKLY;BYDAY=MO,SA,SU 11-21 09:00",
+		"monday to friday at 7": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR 11-21 07:00", "every monday through thursday at 7 am": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH 11-21 07:00", "from friday to sunday at 9": "FREQ=WEEKLY;BYDAY=FR,SA,SU 11-21 09:00",
+		"每周二十点": "FREQ=WEEKLY;BYDAY=TU 11-21 10:00", "每周一三五十点": "FREQ=WEEKLY;BYDAY=MO,WE,FR 11-21 10:00", "每周三点": "FREQ=WEEKLY 11-21 03:00", "每逢周一早上七点": "FREQ=WEEKLY;BYDAY=MO 11-21 07:00",
+		"隔天早上七点": "FREQ=DAILY;INTERVAL=2 11-21 07:00", "隔周周二下午三点": "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU 11-21 15:00",
+		"the first monday of the month at 9": "FREQ=MONTHLY;BYDAY=1MO 11-21 09:00", "every last friday at 5 pm": "FREQ=MONTHLY;BYDAY=-1FR 11-21 17:00", "every first monday at noon": "FREQ=MONTHLY;BYDAY=1MO 11-21 12:00",
+		"every two weeks on monday and friday at 10": "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR 11-21 10:00", "every fortnight": "FREQ=WEEKLY;INTERVAL=2 11-21 09:00", "every november 25 at 8 am": "FREQ=YEARLY 11-25 08:00",
+		"the 1st of each month": "FREQ=MONTHLY 12-01 09:00", "sunday mornings at 10": "FREQ=WEEKLY;BYDAY=SU 11-21 10:00", "saturday evenings": "FREQ=WEEKLY;BYDAY=SA 11-21 20:00", "every night at half past nine": "FREQ=DAILY 11-21 21:30",
 		"tomorrow at 7 am": "11-22 07:00", "明天早上七点": "11-22 07:00", "in 10 minutes": "11-21 15:14",
 	} {
 		at, rule, err := When(words, now)
@@ -53,7 +61,7 @@ func TestSayRepeat(t *testing.T) {
 		"FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR":                {"every weekday at 7:00", "每个工作日7点"},
 		"FREQ=WEEKLY;BYDAY=SA,SU":                         {"every weekend at 7:00", "每个周末7点"},
 		"FREQ=WEEKLY":                                     {"every Tuesday at 7:00", "每星期二7点"},
-		"FREQ=WEEKLY;BYDAY=MO,WE,FR":                      {"every Monday, Wednesday and Friday at 7:00", "每星期一和星期三和星期五7点"},
+		"FREQ=WEEKLY;BYDAY=MO,WE,FR":                      {"every Monday, Wednesday and Friday at 7:00", "每星期一、星期三和星期五7点"},
 		"FREQ=WEEKLY;INTERVAL=2;BYDAY=TU":                 {"every second Tuesday at 7:00", "每2周的星期二7点"},
 		"FREQ=WEEKLY;INTERVAL=3;BYDAY=TU,TH":              {"every 3 weeks on Tuesday and Thursday at 7:00", "每3周的星期二和星期四7点"},
 		"FREQ=MONTHLY;BYDAY=2TU":                          {"on the 2nd Tuesday of every month at 7:00", "每个月第2个星期二7点"},
@@ -64,8 +72,12 @@ func TestSayRepeat(t *testing.T) {
 		"FREQ=YEARLY":                                     {"every year on November 24 at 7:00", "每年11月24日7点"},
 		"FREQ=HOURLY":                                     {"every hour", "每小时"},
 		"FREQ=MINUTELY;INTERVAL=30":                       {"every 30 minutes", "每30分钟"},
-		"FREQ=DAILY;BYHOUR=8,20":                          {"", ""},
-		"FREQ=DAILY;UNTIL=20270101T000000":                {"", ""},
+		"FREQ=YEARLY;BYMONTH=11;BYMONTHDAY=24":            {"every year on November 24 at 7:00", "每年11月24日7点"},
+		"FREQ=DAILY;BYHOUR=8,20":                          {"every day at 8:00 and 20:00", "每天8点和20点"},
+		"FREQ=DAILY;BYHOUR=8;BYMINUTE=0,30":               {"", ""},
+		"FREQ=DAILY;BYMONTH=5":                            {"", ""},
+		"FREQ=DAILY;UNTIL=20270101T000000":                {"every day at 7:00 until January 1", "到1月1日为止每天7点"},
+		"FREQ=DAILY;COUNT=3":                              {"", ""},
 		"nonsense":                                        {"", ""},
 	} {
 		if got := [2]string{SayRepeat(rule, at, text.English), SayRepeat(rule, at, text.Chinese)}; got != want {

@@ -11,7 +11,7 @@ import (
 )
 
 // SayRepeat returns a rule of RFC 5545 as people say it, with the time of day of at:
-// every weekday at 7:00, 每个工作日7点. It is "" for a rule that has no such words.
+// every weekday at 7:00, 每个工作日7点, with the day on which it ends. It is "" for a rule that has no such words.
 func SayRepeat(rule string, at time.Time, lang text.Lang) string {
 	parts := map[string]string{}
 	for part := range strings.SplitSeq(rule, ";") {
@@ -23,14 +23,24 @@ func SayRepeat(rule string, at time.Time, lang text.Lang) string {
 		interval = 1
 	}
 	for key := range parts {
-		if !slices.Contains([]string{"FREQ", "INTERVAL", "BYDAY", "BYMONTHDAY", "BYSETPOS", "BYHOUR", "BYMINUTE", "WKST"}, key) {
+		if !slices.Contains([]string{"FREQ", "INTERVAL", "BYDAY", "BYMONTHDAY", "BYMONTH", "BYSETPOS", "BYHOUR", "BYMINUTE", "WKST", "UNTIL"}, key) {
 			return ""
 		}
 	}
-	if strings.Contains(parts["BYHOUR"]+parts["BYMINUTE"], ",") {
+	said := sayRule(interval, parts, at, lang)
+	end, err := time.Parse("20060102", parts["UNTIL"][:min(8, len(parts["UNTIL"]))])
+	if said == "" || err != nil {
+		return said
+	}
+	return lang.Pick("到"+SayDay(end, lang)+"为止"+said, said+" until "+SayDay(end, lang))
+}
+
+// sayRule says all of a rule but its end.
+func sayRule(interval int, parts map[string]string, at time.Time, lang text.Lang) string {
+	if strings.Contains(parts["BYMINUTE"]+parts["BYMONTH"], ",") || parts["BYMONTH"] != "" && parts["FREQ"] != "YEARLY" {
 		return ""
 	}
-	clock := lang.Pick("", " at ") + SayClock(at, lang)
+	clock := lang.Pick("", " at ") + sayClocks(parts["BYHOUR"], at, lang)
 	switch days := parts["BYDAY"]; parts["FREQ"] {
 	case "MINUTELY":
 		return every(interval, "分钟", "minute", lang)
@@ -48,11 +58,32 @@ func SayRepeat(rule string, at time.Time, lang text.Lang) string {
 			return said + clock
 		}
 	case "YEARLY":
-		if interval == 1 && days == "" && parts["BYMONTHDAY"] == "" {
+		if interval == 1 && days == "" && !strings.Contains(parts["BYMONTHDAY"], ",") {
 			return lang.Pick("每年"+SayDay(at, lang), "every year on "+SayDay(at, lang)) + clock
 		}
 	}
 	return ""
+}
+
+// sayClocks says the time of day of at, or its minutes at all the hours that are listed.
+func sayClocks(hours string, at time.Time, lang text.Lang) string {
+	var clocks []string
+	for hour := range strings.SplitSeq(hours, ",") {
+		if h, err := strconv.Atoi(hour); err == nil {
+			at = time.Date(at.Year(), at.Month(), at.Day(), h, at.Minute(), 0, 0, time.UTC)
+		}
+		clocks = append(clocks, SayClock(at, lang))
+	}
+	return sayList(clocks, lang)
+}
+
+// sayList returns a, b and c.
+func sayList(items []string, lang text.Lang) string {
+	last := len(items) - 1
+	if last < 1 {
+		return strings.Join(items, "")
+	}
+	return strings.Join(items[:last], lang.Pick("、", ", ")) + lang.Pick("和", " and ") + items[last]
 }
 
 // every returns every 2 hours, 每2小时, every day, 每天.
@@ -82,15 +113,12 @@ func sayWeekly(interval int, days string, at time.Time, lang text.Lang) string {
 		_, name := namedDay(day, lang)
 		names = append(names, name)
 	}
+	said := sayList(names, lang)
 	if lang == text.Chinese {
 		if interval == 1 {
-			return "每" + strings.Join(names, "和")
+			return "每" + said
 		}
-		return fmt.Sprintf("每%d周的%s", interval, strings.Join(names, "和"))
-	}
-	said := strings.Join(names, " and ")
-	if len(names) > 2 {
-		said = strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+		return fmt.Sprintf("每%d周的%s", interval, said)
 	}
 	switch interval {
 	case 1:

@@ -54,7 +54,7 @@ func TestTime(t *testing.T) {
 		"tomorrow at noon": "11-22 12:00:00", "tomorrow at 12 noon": "11-22 12:00:00", "next friday at 10:15": "11-27 10:15:00", "monday at nine": "11-23 09:00:00", "on sunday": "11-22 09:00:00",
 		"half past seven": "11-21 19:30:00", "quarter to eight in the morning": "11-22 07:45:00", "ten past five pm": "11-21 17:10:00", "seven thirty tomorrow evening": "11-22 19:30:00",
 		"7 in the evening": "11-21 19:00:00", "seven o'clock tomorrow": "11-22 07:00:00", "november 25 at 3pm": "11-25 15:00:00", "the 25th of november at 15:30": "11-25 15:30:00", "Nov 25th, 2026 8 am": "11-25 08:00:00",
-		"midnight": "11-22 00:00:00", "12 am tomorrow": "11-22 00:00:00", "day after tomorrow at 6": "11-23 06:00:00",
+		"midnight": "11-22 00:00:00", "at midnight tonight": "11-22 00:00:00", "tonight at midnight": "11-22 00:00:00", "seven oh five in the evening": "11-21 19:05:00", "half seven": "11-21 19:30:00", "in half an hour": "11-21 15:34:05", "今晚半夜": "11-22 00:00:00", "12 am tomorrow": "11-22 00:00:00", "day after tomorrow at 6": "11-23 06:00:00",
 		"2026-11-25T15:30:00+08:00": "11-25 15:30:00", "2026-11-25T07:30:00Z": "11-25 15:30:00", "2026-11-25 15:30": "11-25 15:30:00", "2026-11-25T15:30": "11-25 15:30:00", "2026-11-25": "11-25 09:00:00", "2026/11/25 8:00": "11-25 08:00:00",
 	} {
 		got, err := Time(text, now)
