@@ -61,6 +61,7 @@ type bell struct {
 	kept    Reminder // as the store has it
 	telling Reminder // what is told: it is ringing
 	times   int      // that it was due up to now
+	by      *alarms  // who tells it; nil: nobody
 	final   bool     // the store has it as told
 	id      uint64   // of its announcement; 0: none yet. On the conversation's goroutine
 }
@@ -115,7 +116,7 @@ func (a *alarms) take(o *bell) bool {
 	if a.open == nil {
 		a.open = map[string]*bell{}
 	}
-	a.open[o.kept.ID] = o
+	a.open[o.kept.ID], o.by = o, a
 	if a.fresh = append(a.fresh, o); len(a.fresh) == 1 {
 		a.book.wg.Go(func() { a.Post(a.read) })
 	}
@@ -175,16 +176,17 @@ func (a *alarms) announce(o *bell, now time.Time) bool {
 }
 
 // done notes what was heard of a reminder. One whose bell alone was heard is told
-// again, unless the bell says it all or the button has ended it.
+// again, unless the bell says it all or the button has ended it; one that cannot be
+// spoken is told at the next contact.
 func (a *alarms) done(o *bell, told feature.Told) {
 	if !a.isOpen(o) {
 		return
 	}
 	event := Heard
 	switch rang := told.Played > 0; {
-	case told.Whole, told.Heard != "", rang && o.telling.Text == "", rang && isAbort(told.Cause), rang && told.Err != nil:
+	case told.Whole, told.Heard != "", rang && o.telling.Text == "", rang && isAbort(told.Cause):
 	case told.Err != nil:
-		event = Lost // at the next contact
+		event = Lost
 	default:
 		a.queue = slices.Insert(slices.Clone(a.queue), 0, o)
 		a.Tick(time.Now())

@@ -167,6 +167,7 @@ type broken struct {
 	Store
 	write atomic.Bool  // it takes nothing
 	stall atomic.Int64 // how long it takes to take something
+	lies  atomic.Bool  // it says once that it has failed where it has not
 }
 
 var errDisk = errors.New("no space left on device")
@@ -184,5 +185,9 @@ func (s *broken) Change(ctx context.Context, all ...Change) ([]bool, error) {
 	if s.write.Load() {
 		return nil, errDisk
 	}
-	return s.Store.Change(ctx, all...)
+	done, err := s.Store.Change(ctx, all...)
+	if s.lies.Swap(false) {
+		return nil, errDisk
+	}
+	return done, err
 }

@@ -308,8 +308,8 @@ func (b *Book) tell(there *alarms, o *bell) {
 	}
 }
 
-// change commits what becomes of a reminder by an event, as adjust has it. Where the reminder has changed in the meantime, the event happens to what it is
-// now; where it means nothing, nothing is changed.
+// change commits what becomes of a reminder by an event, as adjust has it. Where the
+// reminder has changed in the meantime, the event happens to what it is now; where it means nothing, nothing is changed.
 func (b *Book) change(ctx context.Context, r Reminder, e Event, adjust func(*Reminder)) error {
 	for {
 		next, ok := r.Next(e, time.Now())
@@ -342,13 +342,20 @@ func (b *Book) settle(o *bell, e Event) {
 	try = func(ctx context.Context) {
 		next, ok := o.telling.Next(e, time.Now())
 		if ok && (!o.final || e != Heard) {
-			if _, err := b.o.Store.Change(ctx, Change{o.kept, next}); err != nil {
+			done, err := b.o.Store.Change(ctx, Change{o.kept, next})
+			if err == nil && !done[0] { // that it rings was committed although the store said that it failed
+				err = b.change(ctx, o.telling, e, nil)
+			}
+			if err != nil {
 				b.o.Log.Error("what became of a reminder cannot be stored", "device", o.kept.Device, "err", err)
 				b.again(try)
 				return
 			}
 		}
 		delete(b.unwritten, o.kept.ID)
+		if there := b.conversation(o.kept.Device); e == Lost && there != nil && there != o.by { // it came before this was committed
+			b.load(there)
+		}
 		b.refresh(ctx, o.kept.Device)
 		b.lookBy(next.Due)
 	}
@@ -371,11 +378,16 @@ func (b *Book) conversation(device string) *alarms {
 	return b.there[device]
 }
 
-// join takes in a conversation, has told what was missed, and learns what is to come.
+// join takes in a conversation.
 func (b *Book) join(a *alarms) {
 	b.mu.Lock()
 	b.there[a.owner] = a
 	b.mu.Unlock()
+	b.load(a)
+}
+
+// load has told what a device has missed, and learns what is to come.
+func (b *Book) load(a *alarms) {
 	var load func(context.Context)
 	load = func(ctx context.Context) {
 		if a.isGone() {

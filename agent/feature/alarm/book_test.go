@@ -125,7 +125,7 @@ func TestBookHeard(t *testing.T) {
 		"the bell of a reminder":        {"Tea", feature.Told{Played: bell, Cause: turn.ErrBargeIn}, true, Ringing},
 		"the bell, ended by a button":   {"Tea", feature.Told{Played: bell, Cause: turn.ErrAborted}, false, Told},
 		"nothing":                       {"", feature.Told{}, true, Ringing},
-		"the bell, and the voice fails": {"Tea", feature.Told{Played: bell, Err: errDisk}, false, Told},
+		"the bell, and the voice fails": {"Tea", feature.Told{Played: bell, Err: errDisk}, false, Missed},
 		"nothing, for it fails":         {"Tea", feature.Told{Err: errDisk}, false, Missed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -391,6 +391,12 @@ func TestBookAsleep(t *testing.T) {
 			if said := s.mustOrder(t, in(20*time.Minute, "")); strings.Contains(said, "cannot wake") {
 				t.Errorf("a short timer, whose channel stays open: %q", said)
 			}
+			time.Sleep(20 * time.Minute)
+			synctest.Wait()
+			s.hear(whole)
+			if said := s.mustOrder(t, mcp.TimerArgs{Action: mcp.TimerSnooze, Due: time.Now().Add(2 * time.Hour)}); strings.Contains(said, "cannot wake") == wakes {
+				t.Errorf("put off for long, can be woken %v: %q", wakes, said)
+			}
 			s.leave()
 			b.Close()
 		}
@@ -448,6 +454,49 @@ func TestBookDisk(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		if s.said("Bread") != 1 {
+			t.Errorf("told %q", s.words())
+		}
+	})
+}
+
+// TestBookDoubtfulCommit: what a store has committed although it said that it failed is over when it was heard.
+func TestBookDoubtfulCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &broken{Store: NewMemory()}
+		b := New(t.Context(), Options{Store: store})
+		defer b.Close()
+		s := connect(t, b, "a")
+		s.mustOrder(t, in(time.Minute, "Tea"))
+		store.lies.Store(true)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		s.hear(whole)
+		synctest.Wait()
+		wantStates(t, b, Told)
+		if len(s.told) != 1 {
+			t.Errorf("told %q", s.words())
+		}
+	})
+}
+
+// TestBookLostLate: what nobody heard is told to the next connection, although the disk took it only after that began.
+func TestBookLostLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &broken{Store: NewMemory()}
+		b := New(t.Context(), Options{Store: store})
+		defer b.Close()
+		s := connect(t, b, "a")
+		s.mustOrder(t, in(time.Minute, "Tea"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		store.write.Store(true)
+		s.leave()
+		s = connect(t, b, "a")
+		synctest.Wait()
+		store.write.Store(false)
+		time.Sleep(2 * retryAfter)
+		synctest.Wait()
+		if s.said("Tea") != 1 {
 			t.Errorf("told %q", s.words())
 		}
 	})

@@ -90,11 +90,12 @@ func (a *alarms) set(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (thin
 
 // repeat makes a reminder recur by a rule that begins at wall.
 func (r *Reminder) repeat(rule string, wall time.Time, zone *time.Location, now time.Time) error {
+	wall = first(rule, wall, zone, now)
 	kept, err := normal(rule, wall, zone, now)
 	if err != nil {
 		return err
 	}
-	r.Rule = kept
+	r.Rule, r.Wall = kept, wall.Format(wallLayout)
 	next, ok := r.following(now)
 	if !ok {
 		return ErrNever
@@ -126,10 +127,16 @@ func (a *alarms) confirm(r Reminder, now time.Time) string {
 	default:
 		words = texts.Phrase(prompts.ReminderSet, lang, "time", spoken.SayTime(r.Due.In(zone), now.In(zone), r.Lang))
 	}
-	if a.wakes || r.Rule == "" && r.Due.Sub(now) <= a.book.o.KeepOpen {
+	return a.orAsleep(words, r.Rule != "", r.Due.Sub(now), r.Lang)
+}
+
+// orAsleep adds to the words about a reminder that its device may sleep when it is due,
+// if it is not kept awake until then and cannot be woken.
+func (a *alarms) orAsleep(words string, recurs bool, wait time.Duration, lang text.Lang) string {
+	if a.wakes || !recurs && wait <= a.book.o.KeepOpen {
 		return words
 	}
-	return text.Join(words, texts.Phrase(prompts.ReminderAsleep, lang))
+	return text.Join(words, a.Env().Texts.Phrase(prompts.ReminderAsleep, string(lang)))
 }
 
 // repeats returns how a reminder recurs, in words; "": once, or as no words say.
@@ -251,7 +258,8 @@ func (a *alarms) snooze(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (t
 	a.drop(last.ID)
 	a.book.refresh(ctx, a.owner)
 	a.book.lookBy(now.Add(length))
-	return think.Handled{Say: a.Env().Texts.Phrase(prompts.TimerSet, string(lang), "duration", spoken.SayDuration(length, lang))}, nil
+	words := a.Env().Texts.Phrase(prompts.TimerSet, string(lang), "duration", spoken.SayDuration(length, lang))
+	return think.Handled{Say: a.orAsleep(words, false, length, lang)}, nil
 }
 
 // add commits a reminder, unless its device has too many.

@@ -94,7 +94,7 @@ func (r Reminder) Next(e Event, now time.Time) (next Reminder, ok bool) {
 
 // over returns a reminder that has been told: it waits for the next time, if it recurs.
 func (r Reminder) over(now time.Time) Reminder {
-	if next, ok := r.following(now); ok {
+	if next, ok := r.following(maxTime(now, r.Due)); ok { // the clock may have been set back since it was due
 		next.State = Armed
 		return next
 	}

@@ -53,6 +53,15 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestClockSetBackWhileRinging: what recurs comes the next day, and not once more today.
+func TestClockSetBackWhileRinging(t *testing.T) {
+	due := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	r := Reminder{State: Ringing, Rule: "FREQ=DAILY", Zone: "UTC", Wall: "2026-11-21T07:00:00", Due: due, Rang: due}
+	if next, _ := r.Next(Heard, due.Add(-10*time.Minute)); !next.Due.Equal(due.AddDate(0, 0, 1)) {
+		t.Errorf("it comes again at %v", next.Due)
+	}
+}
+
 // TestTellsTwiceAtMost: whatever the program's ends, a reminder is told at most twice,
 // and one that nobody can have heard is told until it is heard.
 func TestTellsTwiceAtMost(t *testing.T) {

@@ -121,6 +121,24 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
+// first returns the time from which the weeks, months or years of a rule are counted that
+// leaves some out: the next one that it would have if it left out none. Whoever says
+// every second Tuesday on a Saturday means the Tuesday that comes. start is what the
+// clocks of zone show when the rule begins; it is returned for other rules.
+func first(rule string, start time.Time, zone *time.Location, now time.Time) time.Time {
+	o, err := readRule(rule, start, zone)
+	if err != nil || o.Interval < 2 || o.Freq == rrule.DAILY || passing(o) > 0 {
+		return start
+	}
+	parts := slices.DeleteFunc(strings.Split(strings.ToUpper(rule), ";"), func(part string) bool {
+		return strings.HasPrefix(part, "INTERVAL=") || strings.HasPrefix(part, "COUNT=")
+	})
+	if wall, _, err := after(strings.Join(parts, ";"), start, zone, now); err == nil {
+		return wall
+	}
+	return start
+}
+
 // passing returns the step of a rule whose time passes, whatever the clocks show; 0 for others.
 func passing(o rrule.ROption) time.Duration {
 	switch o.Freq {

@@ -75,6 +75,25 @@ func TestRuleTimes(t *testing.T) {
 	}
 }
 
+// TestFirst: what leaves out weeks begins with the next day of its kind.
+func TestFirst(t *testing.T) {
+	now := time.Date(2026, 11, 21, 9, 15, 0, 0, time.UTC) // a Saturday
+	for rule, want := range map[string]string{
+		"FREQ=WEEKLY;INTERVAL=2;BYDAY=TU": "2026-11-24 2026-12-08", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR": "2026-11-23 2026-11-27 2026-12-07", "FREQ=WEEKLY;INTERVAL=2;BYDAY=SA": "2026-11-28 2026-12-12",
+		"FREQ=MONTHLY;INTERVAL=2;BYDAY=1MO": "2026-12-07 2027-02-01", "FREQ=DAILY;INTERVAL=2": "2026-11-23 2026-11-25", "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU;COUNT=2": "2026-11-24 2026-12-08",
+	} {
+		r := Reminder{Kind: Alert, Zone: "UTC"}
+		var got []string
+		err := r.repeat(rule, time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), time.UTC, now)
+		for ok := err == nil; ok && len(got) < len(strings.Fields(want)); r, ok = r.following(r.Due) {
+			got = append(got, r.Due.Format(time.DateOnly))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, %v, want %s", rule, got, err, want)
+		}
+	}
+}
+
 // TestLatest: of many times that were missed the last one counts.
 func TestLatest(t *testing.T) {
 	due := time.Date(2026, 11, 18, 7, 0, 0, 0, time.UTC)
