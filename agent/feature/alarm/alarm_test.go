@@ -27,7 +27,8 @@ func TestIsMeant(t *testing.T) {
 		"tea": {true, false}, "the tea timer": {true, false}, "10 minutes": {true, false}, "the 10 minute timer": {true, false},
 		"10分钟": {true, false}, "110 minutes": {}, "1 minute": {}, "9:10": {true, false}, "09:10": {true, false},
 		"遛狗": {false, true}, "遛狗的提醒": {false, true}, "明天7点": {false, true}, "7点": {false, true}, "17点": {}, "晚上7点": {},
-		"tomorrow at 7:00": {false, true}, "coffee": {}, "": {},
+		"早上七点": {false, true}, "明天早上七点": {false, true}, "后天早上七点": {}, "7 am": {false, true}, "7 oclock": {false, true}, "七点半": {},
+		"tomorrow at 7:00": {false, true}, "tomorrow at seven": {false, true}, "coffee": {}, "": {},
 	} {
 		if got := [2]bool{tea.isMeant(words, now), walk.isMeant(words, now)}; got != want {
 			t.Errorf("%q: %v, want %v", words, got, want)

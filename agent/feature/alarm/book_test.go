@@ -529,8 +529,15 @@ func TestBookOrders(t *testing.T) {
 		}
 		s.mustOrder(t, mcp.TimerArgs{Action: mcp.TimerCancel, Kind: "timer", All: true})
 		wantStates(t, b, Deleted, Armed, Armed)
+		evening := at(19*time.Hour, "Dinner")
+		s.mustOrder(t, evening)
+		if said := s.mustOrder(t, mcp.TimerArgs{Action: mcp.TimerCancel, Text: "7 o'clock"}); !strings.HasPrefix(said, "nothing was cancelled") {
+			t.Error(said) // in the morning or in the evening
+		}
+		s.mustOrder(t, mcp.TimerArgs{Action: mcp.TimerCancel, Text: "7 pm"})
+		wantStates(t, b, Deleted, Armed, Deleted, Armed)
 		s.mustOrder(t, mcp.TimerArgs{Action: mcp.TimerCancel, Text: "the tea"})
-		wantStates(t, b, Deleted, Deleted, Armed)
+		wantStates(t, b, Deleted, Deleted, Deleted, Armed)
 		time.Sleep(55 * time.Hour)
 		synctest.Wait()
 		if s.said("Get up") != 1 || len(s.told) != 1 {

@@ -217,7 +217,8 @@ func (a *alarms) cancel(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (t
 	meant := slices.DeleteFunc(slices.Clone(all), func(r Reminder) bool {
 		return !t.All && (len(all) > 1 || text.Bare(t.Text) != "") && !r.isMeant(t.Text, now)
 	})
-	if len(meant) == 0 {
+	_, clock := spoken.AtClock(t.Text, now)
+	if len(meant) == 0 || clock && !t.All && len(meant) > 1 { // seven in the morning, or in the evening?
 		return think.Handled{Result: message.In(lang, "agent/timer-which") + a.show(all, lang), Again: true}, nil
 	}
 	for _, r := range meant {
@@ -288,24 +289,27 @@ func (b *Book) add(ctx context.Context, r Reminder) error {
 // something is a reminder, also after a length of time.
 func (r Reminder) isKind(k Kind) bool { return r.Kind == k || k == Alert && r.Text != "" }
 
-// isMeant reports whether words mean a reminder: by its text, by its length, or by
-// exactly the time at which it is due.
-func (r Reminder) isMeant(words string, now time.Time) bool {
-	words = text.Bare(words)
+// isMeant reports whether words mean a reminder: by its text, by its length, or by the
+// time at which it is due.
+func (r Reminder) isMeant(said string, now time.Time) bool {
+	words := text.Bare(said)
 	if own := text.Bare(r.Text); own != "" && words != "" && (strings.Contains(words, own) || strings.Contains(own, words)) {
 		return true
 	}
 	due := r.Due.In(now.Location())
+	if at, clock := spoken.AtClock(said, due); clock {
+		return at
+	}
+	if at, err := spoken.Time(said, now); err == nil && at.Truncate(time.Minute).Equal(due.Truncate(time.Minute)) {
+		return true
+	}
 	for _, lang := range []text.Lang{text.Chinese, text.English} {
-		if words == text.Bare(spoken.SayClock(due, lang)) || words == text.Bare(spoken.SayTime(due, now, lang)) {
-			return true
-		}
 		length := strings.TrimSuffix(text.Bare(spoken.SayDuration(r.Length, lang)), "s")
 		if r.Length > 0 && strings.Contains(words, length) && digits(words) == digits(length) {
 			return true
 		}
 	}
-	return words == due.Format("1504")
+	return false
 }
 
 func digits(words string) (n int) {

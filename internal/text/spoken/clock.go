@@ -129,11 +129,10 @@ func (k *clock) digits(c *cursor) bool {
 		return true
 	}
 	before := *c
-	oh := false
 	if c.skip(" "); words {
 		c.take("-") // seven-thirty, but 12-25 is no time
-		oh = c.take("oh ", "oh-", "o ")
 	}
+	oh := c.take("oh ", "oh-")
 	if minute, ok := c.number(); ok && (oh && minute > 0 || minute >= 10) && minute < 60 {
 		k.minute = minute
 		return true

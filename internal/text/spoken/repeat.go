@@ -43,7 +43,12 @@ func Repeat(s string) (rule, rest string, ok bool) {
 		}
 		c := &cursor{folded[i:]}
 		if rule, ok := c.repeat(); ok {
-			return rule, strings.TrimSpace(strings.TrimSuffix(strings.TrimRight(folded[:i], " ,"), " of") + " " + strings.TrimLeft(c.rest, " ,")), true
+			before := strings.TrimRight(folded[:i], " ,")
+			if head, last := strings.CutSuffix(" "+before, " on"); last { // on the first monday of the month
+				before = head
+			}
+			before = strings.TrimSuffix(before, " of")
+			return rule, strings.TrimSpace(before + " " + strings.TrimLeft(c.rest, " ,")), true
 		}
 	}
 	return "", "", false

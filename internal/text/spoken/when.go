@@ -90,6 +90,26 @@ func written(text string, zone *time.Location) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// AtClock reports whether words are a time of day without a day, and whether clocks show
+// it at t: 早上七点, 7 am, half past seven. Without morning or evening 7 is also 19:00.
+func AtClock(words string, t time.Time) (at, isClock bool) {
+	c := &cursor{strings.TrimPrefix(bare(fold(words)), "at ")}
+	var k clock
+	for c.rest != "" {
+		before := c.rest
+		if k.read(c); c.rest == before {
+			return false, false
+		}
+		c.skip(" ", "的")
+	}
+	hour, err := k.hour24()
+	if !k.known || err != nil {
+		return false, false
+	}
+	evening := k.part == wholeDay && !k.exact && k.hour <= 12 && (hour+12)%24 == t.Hour()
+	return (hour%24 == t.Hour() || evening) && k.minute == t.Minute(), true
+}
+
 // said reads a day and a time of day in words, in either order.
 func said(folded string, now time.Time) (time.Time, error) {
 	c := &cursor{folded}

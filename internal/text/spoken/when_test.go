@@ -54,7 +54,7 @@ func TestTime(t *testing.T) {
 		"tomorrow at noon": "11-22 12:00:00", "tomorrow at 12 noon": "11-22 12:00:00", "next friday at 10:15": "11-27 10:15:00", "monday at nine": "11-23 09:00:00", "on sunday": "11-22 09:00:00",
 		"half past seven": "11-21 19:30:00", "quarter to eight in the morning": "11-22 07:45:00", "ten past five pm": "11-21 17:10:00", "seven thirty tomorrow evening": "11-22 19:30:00",
 		"7 in the evening": "11-21 19:00:00", "seven o'clock tomorrow": "11-22 07:00:00", "november 25 at 3pm": "11-25 15:00:00", "the 25th of november at 15:30": "11-25 15:30:00", "Nov 25th, 2026 8 am": "11-25 08:00:00",
-		"midnight": "11-22 00:00:00", "at midnight tonight": "11-22 00:00:00", "tonight at midnight": "11-22 00:00:00", "seven oh five in the evening": "11-21 19:05:00", "half seven": "11-21 19:30:00", "in half an hour": "11-21 15:34:05", "今晚半夜": "11-22 00:00:00", "12 am tomorrow": "11-22 00:00:00", "day after tomorrow at 6": "11-23 06:00:00",
+		"midnight": "11-22 00:00:00", "at midnight tonight": "11-22 00:00:00", "tonight at midnight": "11-22 00:00:00", "seven oh five in the evening": "11-21 19:05:00", "7 oh 5 pm": "11-21 19:05:00", "half seven": "11-21 19:30:00", "in half an hour": "11-21 15:34:05", "今晚半夜": "11-22 00:00:00", "12 am tomorrow": "11-22 00:00:00", "day after tomorrow at 6": "11-23 06:00:00",
 		"2026-11-25T15:30:00+08:00": "11-25 15:30:00", "2026-11-25T07:30:00Z": "11-25 15:30:00", "2026-11-25 15:30": "11-25 15:30:00", "2026-11-25T15:30": "11-25 15:30:00", "2026-11-25": "11-25 09:00:00", "2026/11/25 8:00": "11-25 08:00:00",
 	} {
 		got, err := Time(text, now)
@@ -113,6 +113,22 @@ func TestDay(t *testing.T) {
 	for _, text := range []string{"", "soon", "2026-02-30", "2026-13-01", "明天七点", "2026-02-17 and more", "0000-01-01"} {
 		if got, err := Day(text, now); err == nil {
 			t.Errorf("Day(%q) = %v, want an error", text, got)
+		}
+	}
+}
+
+func TestAtClock(t *testing.T) {
+	seven, eve := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC), time.Date(2026, 11, 22, 19, 30, 0, 0, time.UTC)
+	for words, want := range map[string][3]bool{ // at seven, at half past seven in the evening, a clock
+		"7 am": {true, false, true}, "7 oclock": {true, false, true}, "七点": {true, false, true}, "早上七点": {true, false, true}, "7:00": {true, false, true}, "07:00": {true, false, true},
+		"7 pm": {false, false, true}, "晚上七点": {false, false, true}, "half past seven": {false, true, true}, "七点半": {false, true, true}, "晚上七点半": {false, true, true}, "19:30": {false, true, true},
+		"07:30": {false, false, true}, "早上七点半": {false, false, true}, "at 7": {true, false, true}, "早上七点的": {true, false, true},
+		"明天早上七点": {}, "tomorrow at 7": {}, "tea": {}, "": {}, "早上": {}, "7 bananas": {}, "25:00": {},
+	} {
+		atSeven, clock := AtClock(words, seven)
+		atEve, _ := AtClock(words, eve)
+		if got := [3]bool{atSeven, atEve, clock}; got != want {
+			t.Errorf("%q: %v, want %v", words, got, want)
 		}
 	}
 }
