@@ -130,9 +130,9 @@ func (d *Devices) load(ctx context.Context, dev *Device, k Keeper, log *slog.Log
 	dev.kept.learned, dev.kept.role = dev.learned, dev.role
 }
 
-// still returns the talk that a device may go on with.
+// still returns the talk that a device may go on with. One that is far in the future was held while the clock was wrong.
 func still(p Past, now time.Time) ([]providers.Message, Talk) {
-	if p.Talk.ID == "" || now.Sub(p.Left) > keepDevice {
+	if p.Talk.ID == "" || now.Sub(p.Left).Abs() > keepDevice {
 		return nil, Talk{}
 	}
 	return p.Memory.History, p.Talk

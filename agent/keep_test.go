@@ -139,8 +139,12 @@ func TestKeeper(t *testing.T) {
 		if got := talkTo(t, k, "Fine.", "four"); got != "four" {
 			t.Errorf("after a long time the model was shown %q", got)
 		}
+		k.past.Left = time.Now().Add(time.Hour) // the clock was set back
+		if got := talkTo(t, k, "Fine.", "five"); got != "five" {
+			t.Errorf("of a talk in the future the model was shown %q", got)
+		}
 		want := []string{
-			`talk1 1 typed "one" "Fine." done`, `talk1 2 typed "two" "Fine." done`, `talk1 3 typed "three" "Fine." done`, `talk2 1 typed "four" "Fine." done`,
+			`talk1 1 typed "one" "Fine." done`, `talk1 2 typed "two" "Fine." done`, `talk1 3 typed "three" "Fine." done`, `talk2 1 typed "four" "Fine." done`, `talk3 1 typed "five" "Fine." done`,
 		}
 		if !slices.Equal(k.log, want) {
 			t.Errorf("%q", k.log)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"time"
 )
 
@@ -35,8 +36,8 @@ func (d *database) transact(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) 
 		return err
 	}
 	defer release()
-	start := d.clock()
-	defer func() { d.health.wrote(start, d.clock().Sub(start), err) }()
+	w := d.health.begin()
+	defer func() { d.health.wrote(w, err) }()
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -58,6 +59,24 @@ func (d *database) hold(ctx context.Context) (release func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// looked tells health how the database is when it is opened.
+func (d *database) looked(ctx context.Context) {
+	var newest time.Time
+	if err := d.read.QueryRowContext(ctx, "SELECT MAX(at) FROM turns").Scan(stamp{&newest}); err != nil {
+		return // whoever uses it is told
+	}
+	d.health.keeps(newest, d.size())
+}
+
+// size returns the bytes of the file of SQLite, its log not counted.
+func (d *database) size() int64 {
+	info, err := os.Stat(d.path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // ignoreDone drops the error of a transaction that has ended by itself.

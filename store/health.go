@@ -19,10 +19,18 @@ const (
 	TroubleFailing Trouble = "failing" // the last write failed in another way
 	TroubleNoWAL   Trouble = "no-wal"  // the file is on a network file system
 	TroubleDropped Trouble = "dropped" // turns were not written
+	TroubleClock   Trouble = "clock"   // what is kept is of a later time than it is
+	TroubleLarge   Trouble = "large"   // the file has a GiB
 )
 
 // slowWrite is the time from which on a write is slow.
 const slowWrite = time.Second
+
+// Bounds of what is no trouble yet.
+const (
+	clockBack = time.Minute
+	largeFile = 1 << 30
+)
 
 // troubleShown is the time for which something that is over is still told.
 const troubleShown = 5 * time.Minute
@@ -48,14 +56,41 @@ type health struct {
 	err     error
 	since   time.Time
 	slowAt  time.Time
-	slowest time.Duration // of the last minutes
+	slowest time.Duration          // of the last minutes
+	going   map[*writing]time.Time // when what is being written began
+	newest  time.Time              // of the turns that are kept
+	size    int64                  // of the file
+}
+
+// writing is a transaction that goes on.
+type writing struct{ _ byte }
+
+// begin takes in the begin of a transaction, for [health.wrote].
+func (h *health) begin() *writing {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.going == nil {
+		h.going = map[*writing]time.Time{}
+	}
+	w := &writing{}
+	h.going[w] = h.clock()
+	return w
+}
+
+// keeps takes in that turns of a time are kept, and how large the file is.
+func (h *health) keeps(newest time.Time, size int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.newest, h.size = latest(h.newest, newest), size
 }
 
 // wrote takes in the end of a transaction.
-func (h *health) wrote(_ time.Time, took time.Duration, err error) {
+func (h *health) wrote(w *writing, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.clock()
+	took := now.Sub(h.going[w])
+	delete(h.going, w)
 	switch {
 	case err == nil:
 		h.err, h.since = nil, time.Time{}
@@ -87,9 +122,23 @@ func (h *health) report(r *Health) {
 	if h.err != nil {
 		r.Trouble = append(r.Trouble, troubleOf(h.err))
 	}
-	if h.slowest > 0 && h.clock().Sub(h.slowAt) <= troubleShown {
+	now := h.clock()
+	if h.slowest > 0 && now.Sub(h.slowAt) <= troubleShown {
 		r.Slowest = h.slowest
+	}
+	for _, began := range h.going { // a disk may never answer
+		if took := now.Sub(began); took >= slowWrite {
+			r.Slowest = max(r.Slowest, took)
+		}
+	}
+	if r.Slowest > 0 {
 		r.Trouble = append(r.Trouble, TroubleSlow)
+	}
+	if h.newest.Sub(now) > clockBack {
+		r.Trouble = append(r.Trouble, TroubleClock)
+	}
+	if h.size >= largeFile {
+		r.Trouble = append(r.Trouble, TroubleLarge)
 	}
 	if h.network != "" {
 		r.Trouble = append(r.Trouble, TroubleNoWAL)

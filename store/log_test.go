@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,6 +118,7 @@ func TestLogRow(t *testing.T) {
 func TestDialogue(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
+		s.db.clock = func() time.Time { return at(30) } // what is of later is not looked at
 		addDevice(t, s, "m")
 		addDevice(t, s, "n")
 		if _, err := s.Turns.Dialogue(ctx, "m", 10); !errors.Is(err, ErrNotFound) {
@@ -510,4 +512,55 @@ func TestAgentOfTurn(t *testing.T) {
 		}
 		want(t, s.Agents.Put(ctx, "of the file", "", AgentRevision{Rev: 1, Doc: "{}"}, 3), nil) // it was never made here
 	})
+}
+
+// TestHealthOfClock: a clock that was set back is told of while it lies behind what is kept, also by the next start, and the last talk of
+// a device is then that of now. A write that never ends is told of too, and a file of a GiB.
+func TestHealthOfClock(t *testing.T) {
+	var off atomic.Int64
+	d := &disk{}
+	o := Options{Path: filepath.Join(t.TempDir(), "x.db"), Now: func() time.Time { return at(0).Add(time.Duration(off.Load())) }, hooks: hooks{wrap: d.under}}
+	s, err := Open(t.Context(), o)
+	want(t, err, nil)
+	says := func(want ...Trouble) {
+		t.Helper()
+		if h := s.Health(); !slices.Equal(h.Trouble, want) {
+			t.Errorf("%v, want %v", h.Trouble, want)
+		}
+	}
+	addDevice(t, s, "m")
+	put := func(talk string, when time.Duration) {
+		off.Store(int64(when))
+		e := turnOf("m", talk, 1)
+		e.Turn.At = s.db.clock()
+		s.Log.Put(e)
+		flush(t, s)
+	}
+	put("of the future", 10*time.Hour)
+	says()
+	put("of now", time.Hour)
+	says(TroubleClock)
+	if last, err := s.Turns.Dialogue(t.Context(), "m", 9); err != nil || last.Conversation.ID != "of now" {
+		t.Errorf("%+v %v", last, err)
+	}
+	want(t, s.Close(), nil)
+	s = open(t, o)
+	says(TroubleClock)
+	off.Store(int64(10*time.Hour - clockBack))
+	says()
+
+	began := off.Load()
+	d.set(200*time.Millisecond, nil)
+	over := make(chan error)
+	go func() { over <- s.Secrets.Put(t.Context(), Secret{Name: "a", Sealed: "x"}) }()
+	until(t, func() bool { s.db.health.mu.Lock(); defer s.db.health.mu.Unlock(); return len(s.db.health.going) > 0 })
+	off.Store(began + int64(time.Minute))
+	if h := s.Health(); h.Slowest != time.Minute || !slices.Contains(h.Trouble, TroubleSlow) {
+		t.Errorf("while it is written: %+v", h)
+	}
+	want(t, <-over, nil)
+	off.Add(int64(troubleShown + time.Second))
+	says()
+	s.db.health.keeps(time.Time{}, largeFile)
+	says(TroubleLarge)
 }

@@ -104,6 +104,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !o.Look {
+		db.looked(ctx)
+	}
 	s := &Store{db: db, unlock: unlock, Log: newLog(ctx, db, o.Log)}
 	s.Tables = tablesOf(db)
 	return s, nil

@@ -208,10 +208,15 @@ type Dialogue struct {
 	Messages     []Message // of the conversation's last turns, in their order
 }
 
+// ahead is how far turns may lie in the future that are still of the last conversation: the clock was set back by so
+// much. What is of a later time was said while the clock was wrong.
+const ahead = 10 * time.Minute
+
 // Dialogue returns the last conversation of a device that has a turn, with the messages of its last turns, at most
 // limit of these; [ErrNotFound] if there is none.
 func (t *Turns) Dialogue(ctx context.Context, deviceID string, limit int) (d Dialogue, err error) {
-	if d.Last, err = first[Turn](ctx, t.db.read, selectTurn+" WHERE device_id = $1 ORDER BY at DESC, id DESC LIMIT 1", deviceID); err != nil {
+	if d.Last, err = first[Turn](ctx, t.db.read, selectTurn+" WHERE device_id = $1 AND at <= $2 ORDER BY at DESC, id DESC LIMIT 1",
+		deviceID, t.db.clock().Add(ahead).UnixMilli()); err != nil {
 		return d, err
 	}
 	if d.Conversation, err = first[Conversation](ctx, t.db.read, selectConversation+" WHERE id = $1", d.Last.ConversationID); err != nil {

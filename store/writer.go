@@ -164,6 +164,9 @@ func (l *Log) write(ctx context.Context, b *batch) error {
 	if isData(err) {
 		written, rejected, err = l.writeEach(ctx, b)
 	}
+	if err == nil {
+		l.db.health.keeps(b.newest(), l.db.size())
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
@@ -171,6 +174,14 @@ func (l *Log) write(ctx context.Context, b *batch) error {
 		l.stats.Rejected += uint64(rejected)
 	}
 	return err
+}
+
+// newest is the time of the newest turn.
+func (b *batch) newest() (at time.Time) {
+	for _, e := range b.entries {
+		at = latest(at, e.Turn.At)
+	}
+	return at
 }
 
 // writeEach writes each entry in a transaction of its own, and then the rest.

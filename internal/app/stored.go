@@ -105,7 +105,14 @@ func storeOptions(cfg *config.Config, data string, log *slog.Logger) store.Optio
 func storeError(err error) error {
 	backup := func(name string) string { return cmp.Or(name, message.Both("app/store-no-backup")) }
 	if e, ok := errors.AsType[*store.BrokenError](err); ok {
-		return errors.New(message.Both("app/store-broken", e.Path, e.Err, backup(e.Backup)))
+		why := strings.Join(strings.Fields(e.Err.Error()), " ") // the database says it in lines
+		switch {
+		case e.Backup == "":
+			return errors.New(message.Both("app/store-broken", e.Path, why))
+		case strings.HasSuffix(e.Backup, ".db"):
+			return errors.New(message.Both("app/store-broken-copy", e.Path, why, e.Backup))
+		}
+		return errors.New(message.Both("app/store-broken-backup", e.Path, why, filepath.Dir(e.Path), e.Backup))
 	}
 	if e, ok := errors.AsType[*store.NewerError](err); ok {
 		return errors.New(message.Both("app/store-newer", e.Path, e.Has, e.Knows, backup(e.Backup)))
@@ -124,14 +131,20 @@ func (a *App) storeTrouble() (lines []string) {
 	if a.stored == nil {
 		return nil
 	}
-	ids := map[store.Trouble]string{
-		store.TroubleFull: "app/store-full", store.TroubleBroken: "app/store-damaged", store.TroubleSlow: "app/store-slow",
-		store.TroubleFailing: "app/store-failing", store.TroubleNoWAL: "app/store-no-wal", store.TroubleDropped: "app/store-dropped",
-	}
+	ids := troubleIDs()
 	for _, trouble := range a.stored.Health().Trouble {
 		lines = append(lines, message.Both(ids[trouble]))
 	}
 	return append(lines, a.recorders.trouble()...)
+}
+
+// troubleIDs are the ids of what is said of each trouble.
+func troubleIDs() map[store.Trouble]string {
+	return map[store.Trouble]string{
+		store.TroubleFull: "app/store-full", store.TroubleBroken: "app/store-damaged", store.TroubleSlow: "app/store-slow",
+		store.TroubleFailing: "app/store-failing", store.TroubleNoWAL: "app/store-no-wal", store.TroubleDropped: "app/store-dropped",
+		store.TroubleClock: "app/store-clock", store.TroubleLarge: "app/store-large",
+	}
 }
 
 // watchEach is the time between two looks at how the store does.

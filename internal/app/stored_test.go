@@ -16,6 +16,7 @@ import (
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/identity/recordstest"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/store"
 )
 
@@ -117,15 +118,23 @@ func TestStoreMistakes(t *testing.T) {
 	if err := os.WriteFile(path, []byte("a letter, and not a short one at that"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	says("is damaged", "已损坏", "none was found")
-	backup := filepath.Join(data, "backups", "xiaozhi-20260101T030000Z.tar.gz")
-	if err := os.MkdirAll(filepath.Dir(backup), 0o700); err != nil {
+	says("is damaged", "已损坏", "No backup was found")
+	copied := filepath.Join(data, "backups", "schema-1-20251231T030000.000Z.db")
+	if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(copied, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(copied, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	says("put this copy in its place: " + copied)
+	backup := filepath.Join(data, "backups", "xiaozhi-20260101T030000Z.tar.gz")
 	if err := os.WriteFile(backup, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	says(backup)
+	says("xiaozhi restore --data " + data + " " + backup)
 }
 
 // TestBackupFiles: a backup has what people wrote, and no secrets.
@@ -147,6 +156,21 @@ func TestBackupFiles(t *testing.T) {
 	}
 	if want := []string{"config.yaml", "prompts/a.en.md", "tools/x.yaml"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("%v %v", names, err)
+	}
+}
+
+// TestTroubleIsSaid: of each thing that can be wrong with the store there are words.
+func TestTroubleIsSaid(t *testing.T) {
+	ids := troubleIDs()
+	for _, trouble := range []store.Trouble{
+		store.TroubleFull, store.TroubleBroken, store.TroubleSlow, store.TroubleFailing, store.TroubleNoWAL, store.TroubleDropped, store.TroubleClock, store.TroubleLarge,
+	} {
+		if said := message.Both(ids[trouble]); !strings.HasPrefix(said, "store: ") || !strings.Contains(said, " / 存储：") {
+			t.Errorf("%s: %q", trouble, said)
+		}
+	}
+	if len(ids) != 8 {
+		t.Errorf("%d kinds", len(ids))
 	}
 }
 
