@@ -37,6 +37,38 @@ func Fits(patterns []string, source string, names ...string) (pattern string, ok
 	return "", false
 }
 
+// FitsTool is [Fits] for a tool. One of a server that has dialled in is of two sources: of
+// that server, and of the token that has let it in, whatever number the server was given.
+func FitsTool(patterns []string, t Tool, names ...string) (pattern string, ok bool) {
+	names = append([]string{t.Name}, names...)
+	pattern, ok = Fits(patterns, t.Source, names...)
+	if !ok && t.Entry != "" {
+		pattern, ok = Fits(patterns, SourceExternal+t.Entry, names...)
+	}
+	return pattern, ok
+}
+
+// FitsServer reports whether one of the patterns of settings fits a tool by its server: one
+// that begins with a source, such as external:maps/find*, by the source and the tool's
+// names, any other by the server's name alone, whatever its tools are called.
+func FitsServer(patterns []string, t Tool) bool {
+	var servers, tools []string
+	for _, pattern := range patterns {
+		if ofSource(pattern) {
+			tools = append(tools, pattern)
+		} else {
+			servers = append(servers, pattern)
+		}
+	}
+	names := []string{strings.TrimPrefix(t.Source, SourceExternal), t.Stream}
+	if t.Entry != "" {
+		names = append(names, t.Entry)
+	}
+	_, server := Fits(servers, t.Source, names...)
+	_, tool := FitsTool(tools, t, FunctionName(t.Name))
+	return server || tool
+}
+
 // fold makes names comparable: without case, and with no sign at which * would stop.
 func fold(name string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.ToUpper(name)), "/", "\x00")

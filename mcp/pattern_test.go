@@ -55,3 +55,42 @@ func FuzzFits(f *testing.F) {
 		}
 	})
 }
+
+// A tool server that dials in twice cannot choose a source that the settings do not name.
+func TestFitsToolOfEntry(t *testing.T) {
+	tool := Tool{Name: "Door/Open", Source: "external:lamp-2", Entry: "lamp", Stream: "lamp-2"}
+	for pattern, want := range map[string]bool{
+		"external:lamp/*": true, "EXTERNAL:Lamp/door*": true, "external:lamp-2/*": true, "external:lam*/door/open": true, "door_open": true, "door*": true,
+		"external:lamp-3/*": false, "lamp/*": false, "external:lamp/x*": false, "device/*": false,
+	} {
+		if got, ok := FitsTool([]string{pattern}, tool, FunctionName(tool.Name)); ok != want || ok && got != pattern {
+			t.Errorf("%q: %q, %v", pattern, got, ok)
+		}
+	}
+	if _, ok := FitsTool([]string{"external:/*"}, Tool{Name: "x", Source: "device"}); ok {
+		t.Error("a tool of no entry is of the entry without a name")
+	}
+}
+
+// TestFitsServer: what is passed on is chosen by the server, and by its tools only where the pattern names the server:
+// another one could call its tools as it likes.
+func TestFitsServer(t *testing.T) {
+	maps := Tool{Name: "Find/Way", Source: "external:My.Maps", Stream: "My-Maps"}
+	dialled := Tool{Name: "find", Source: "external:lamp-2", Entry: "lamp", Stream: "lamp-2"}
+	for _, c := range []struct {
+		pattern string
+		tool    Tool
+		want    bool
+	}{
+		{"*", maps, true}, {"my.maps", maps, true}, {"MY.*", maps, true}, {"my-maps", maps, true}, {"maps", maps, false},
+		{"external:my.maps/*", maps, true}, {"External:*/FIND*", maps, true}, {"external:my.maps/find_way", maps, true}, {"external:my.maps/find/way", maps, true},
+		{"external:my.maps/lose*", maps, false}, {"external:other/*", maps, false},
+		{"find/way", maps, false}, {"find_way", maps, false}, {"local/*", maps, false}, {"", maps, false},
+		{"lamp", dialled, true}, {"lamp-2", dialled, true}, {"external:lamp/find", dialled, true}, {"find", dialled, false},
+		{"a/b", Tool{Name: "x", Source: "external:a/b"}, true}, {"a*", Tool{Name: "x", Source: "external:a/b"}, true},
+	} {
+		if got := FitsServer([]string{"other", "external:other/x", c.pattern}, c.tool); got != c.want {
+			t.Errorf("%q for %s of %s: %v", c.pattern, c.tool.Name, c.tool.Source, got)
+		}
+	}
+}

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"net"
 	"net/url"
-	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/remote"
@@ -189,35 +188,30 @@ func ownAddresses(cfg *config.Config) []string {
 // sharedTools are the tools of other people's servers that are passed on. The gateway
 // asks the gate about them.
 type sharedTools struct {
-	fleet  *external.Set
-	passOn []string // patterns of the servers' names
+	fleet  mcp.Group
+	passOn []string // patterns, as [mcp.FitsServer] reads them
 }
 
 func (s sharedTools) list() []mcp.Tool {
 	var out []mcp.Tool
 	for _, t := range s.fleet.GetAvailableTools() {
-		if fitsAny(s.passOn, strings.TrimPrefix(t.Source, "external:")) {
+		if mcp.FitsServer(s.passOn, t) {
 			out = append(out, t)
 		}
 	}
 	return out
 }
 
-func (s sharedTools) call(ctx context.Context, source, name string, arguments map[string]any) (any, error) {
+// call runs one of them, unless another one has taken its name since the gate was asked.
+func (s sharedTools) call(ctx context.Context, t mcp.Tool, arguments map[string]any) (any, error) {
 	for _, server := range s.fleet.Sources() {
-		if named, ok := server.(interface{ Name() string }); ok && "external:"+named.Name() == source {
-			return server.CallTool(ctx, name, arguments)
+		for _, now := range server.GetAvailableTools() {
+			if now.Source == t.Source && now.Name == t.Name && now.Trusted == t.Trusted && reflect.DeepEqual(now.Annotations, t.Annotations) {
+				return server.CallTool(ctx, t.Name, arguments)
+			}
 		}
 	}
 	return nil, mcp.ErrNoTool
-}
-
-// fitsAny reports whether a name fits one of the patterns, which config.Load has checked.
-func fitsAny(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		ok, err := path.Match(pattern, name)
-		return ok && err == nil
-	})
 }
 
 func gatewayAccess(c *config.Config) gateway.Access {

@@ -163,6 +163,7 @@ func (set *Set) enrol(t Token) (p *peer, release func(), err error) {
 	}
 	c := Config{Transport: WebSocket, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds, Trust: t.Trust}
 	p = &peer{Server: newServer(name, c, set.options.ServerOptions), device: strings.ToLower(t.Device)}
+	p.entry = base
 	p.once, p.dialling.ways = true, []way{{WebSocket, oldestVersion, shakeLimit}}
 	set.peers[name] = p
 	set.life.wg.Add(1)

@@ -44,6 +44,11 @@ func TestToolServerDialsIn(t *testing.T) {
 		if len(first) != 2 || first[0].Kind != mcp.Control || first[0].Source != "external:endpoint" {
 			t.Errorf("%+v", first)
 		}
+		for i, entry := range []string{"endpoint", "lamp", "lamp"} { // the settings know the token, whatever the number
+			if tool := f.Sources()[i].GetAvailableTools()[0]; tool.Entry != entry || tool.Trusted {
+				t.Errorf("%+v", tool)
+			}
+		}
 		says(t, f.Sources()[1], "echo", "you said hi")
 		failed := make(chan error, 1)
 		go func() {

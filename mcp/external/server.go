@@ -37,6 +37,7 @@ type ServerOptions struct {
 // at the same time.
 type Server struct {
 	name     string
+	entry    string // of one that has dialled in: the name of its token, without a number
 	config   Config
 	log      *slog.Logger
 	mask     mask

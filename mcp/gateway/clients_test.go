@@ -462,7 +462,8 @@ func TestShared(t *testing.T) {
 				{Name: "info", Schema: []byte(`{"type":"object"}`), Source: "external:system", Stream: "system", Trusted: true},
 			}
 		}
-		o.Offer.CallShared = func(_ context.Context, source, name string, _ map[string]any) (any, error) {
+		o.Offer.CallShared = func(_ context.Context, t mcp.Tool, _ map[string]any) (any, error) {
+			source, name := t.Source, t.Name
 			return source + " " + name, nil
 		}
 	})

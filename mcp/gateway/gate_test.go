@@ -61,7 +61,8 @@ func newGated(t *testing.T, rules router.Rules) *gated {
 				tool("wipe", true, mcp.Annotations{Destructive: &yes}), tool("List.Prices", true, mcp.Annotations{}),
 			}
 		}
-		o.Offer.CallShared = func(_ context.Context, source, name string, _ map[string]any) (any, error) {
+		o.Offer.CallShared = func(_ context.Context, t mcp.Tool, _ map[string]any) (any, error) {
+			source, name := t.Source, t.Name
 			g.note(source + " " + name)
 			return "done", nil
 		}

@@ -50,11 +50,10 @@ type Verdict struct {
 
 // Decide says what becomes of a call.
 func (g Gate) Decide(c Case) Verdict {
-	names := append([]string{c.Tool.Name}, c.Names...)
-	if why, hidden := g.hides(c.Tool, names); hidden {
+	if why, hidden := g.hides(c.Tool, c.Names); hidden {
 		return Verdict{Denied, why, "router/denied"}
 	}
-	why, asks := g.asks(c.Tool, names)
+	why, asks := g.asks(c.Tool, c.Names)
 	switch {
 	case !asks:
 		return Verdict{Decision: Allowed}
@@ -70,16 +69,17 @@ func (g Gate) Decide(c Case) Verdict {
 
 // Hides reports whether a tool is not offered at all.
 func (g Gate) Hides(t mcp.Tool, names ...string) bool {
-	_, hidden := g.hides(t, append([]string{t.Name}, names...))
+	_, hidden := g.hides(t, names)
 	return hidden
 }
 
+// hides says which rule hides a tool, by its own name or one of the others.
 func (g Gate) hides(t mcp.Tool, names []string) (why string, hidden bool) {
-	if pattern, ok := mcp.Fits(g.rules.Deny, t.Source, names...); ok {
+	if pattern, ok := mcp.FitsTool(g.rules.Deny, t, names...); ok {
 		return "deny: " + pattern, true
 	}
 	if len(g.rules.Allow) > 0 {
-		if _, ok := mcp.Fits(g.rules.Allow, t.Source, names...); !ok {
+		if _, ok := mcp.FitsTool(g.rules.Allow, t, names...); !ok {
 			return "allow", true
 		}
 	}
@@ -89,7 +89,7 @@ func (g Gate) hides(t mcp.Tool, names []string) (why string, hidden bool) {
 // asks reports whether somebody must say yes to a call of a tool. What a tool of
 // another server does is not known where it says nothing: it may delete or buy.
 func (g Gate) asks(t mcp.Tool, names []string) (why string, asks bool) {
-	if pattern, ok := mcp.Fits(g.rules.Confirm, t.Source, names...); ok {
+	if pattern, ok := mcp.FitsTool(g.rules.Confirm, t, names...); ok {
 		return "tools.confirm: " + pattern, true
 	}
 	says := func(hint *bool, is bool) bool { return hint != nil && *hint == is }

@@ -16,6 +16,7 @@ func TestGateDecide(t *testing.T) {
 	of := func(source string, a mcp.Annotations, trusted bool) mcp.Tool {
 		return mcp.Tool{Name: "Files/Delete", Source: source, Annotations: a, Trusted: trusted}
 	}
+	dialled := mcp.Tool{Name: "open", Source: "external:lamp-2", Entry: "lamp", Trusted: true}
 	model, outside, tool, program := mcp.ByModel, mcp.ByOutside, mcp.ByTool, mcp.ByProgram
 	for _, c := range []struct {
 		name  string
@@ -37,6 +38,9 @@ func TestGateDecide(t *testing.T) {
 		{"denied whatever the case", Rules{Deny: []string{"SELF.*"}}, own, model, true, Denied, "deny: SELF.*"},
 		{"denied across a slash", Rules{Deny: []string{"files*"}}, of("external:nas", reads, true), model, true, Denied, "deny: files*"},
 		{"denied by its source", Rules{Deny: []string{"external:nas/*"}}, of("external:nas", reads, true), outside, true, Denied, "deny: external:nas/*"},
+		{"denied by its token", Rules{Deny: []string{"external:lamp/*"}}, dialled, model, true, Denied, "deny: external:lamp/*"},
+		{"confirm by its token", Rules{Confirm: []string{"external:lamp/*"}}, dialled, outside, false, Asks, "tools.confirm: external:lamp/*"},
+		{"allowed by its token", Rules{Allow: []string{"external:lamp/*"}}, dialled, outside, false, Allowed, ""},
 		{"another source", Rules{Deny: []string{"external:nas/*"}}, of("external:box", reads, true), outside, true, Allowed, ""},
 		{"allowed by the model's name", Rules{Allow: []string{"SELF_DOOR_*"}}, own, model, false, Allowed, ""},
 		{"not among the allowed", Rules{Allow: []string{"self.lamp.*"}}, own, model, true, Denied, "allow"},

@@ -181,7 +181,7 @@ func (rt *Router) placed() []placedOffer {
 		out[i].LLMName = name
 		tool := out[i].Tool
 		out[i].Kind, out[i].Why = mcp.ExplainKind(tool, rt.options.Kinds)
-		_, job := mcp.Fits(rt.options.Jobs, tool.Source, tool.Name, name)
+		_, job := mcp.FitsTool(rt.options.Jobs, tool, name, mcp.FunctionName(tool.Name))
 		out[i].Job = tool.Job || job
 		out[i].Consent = rt.decide(out[i].Offer, mcp.ByModel, false).Decision == Asks
 		if name != mcp.FunctionName(names[i]) {
@@ -197,7 +197,7 @@ func (rt *Router) placed() []placedOffer {
 func (rt *Router) decide(o Offer, by mcp.Asker, consented bool) Verdict {
 	names := []string{o.LLMName, mcp.FunctionName(o.Tool.Name)}
 	if narrow := rt.narrow.Load(); narrow != nil {
-		if why, hidden := narrow.hides(o.Tool, append(names, o.Tool.Name)); hidden {
+		if why, hidden := narrow.hides(o.Tool, names); hidden {
 			return Verdict{Denied, why, "router/denied"}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // resources or a prompt. It does not change.
 type item interface {
 	at() place
-	same(other item) bool // of the same key: they look the same from outside
+	same(other item) bool // of the same key: they look the same from outside, and to the gate
 	offer(v *View)        // puts it into the server of a view
 	withdraw(s *sdk.Server)
 }

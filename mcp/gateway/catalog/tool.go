@@ -29,7 +29,8 @@ type Tool struct {
 	Timeout     time.Duration   // of one call; 0: 60 s
 	Foreign     bool            // others run it: what its annotations say is shown, and not believed
 	Source      string          // where it runs, as [mcp.Tool] has it; "": this gateway
-	Trusted     bool            // of an external server, as [mcp.Tool] has it
+	Entry       string          // of an external server, as [mcp.Tool] has it
+	Trusted     bool            // the same
 	Routed      bool            // it passes the gate of a device's router, which can ask its user
 	Says        bool            // it speaks from a device, or listens there
 
@@ -85,14 +86,18 @@ func (e *Entry) offer(v *View) {
 	v.server.AddTool(e.def, v.call)
 }
 
+// same compares what the gate goes by as well: what is trusted no longer must not stay.
 func (e *Entry) same(other item) bool {
 	o, ok := other.(*Entry)
 	return ok && (e == o || e.def.Description == o.def.Description && string(e.schema) == string(o.schema) &&
-		reflect.DeepEqual(e.def.Annotations, o.def.Annotations))
+		e.routed == o.routed && e.tool.Source == o.tool.Source && e.tool.Entry == o.tool.Entry && e.tool.Trusted == o.tool.Trusted &&
+		reflect.DeepEqual(e.tool.Annotations, o.tool.Annotations))
 }
 
 // names returns what the tool is called beside its own name.
-func (e *Entry) names() []string { return []string{e.name, mcp.FunctionName(e.tool.Name)} }
+func (e *Entry) names() []string {
+	return []string{e.name, mcp.FunctionName(e.name), mcp.FunctionName(e.tool.Name)}
+}
 
 // readOnly reports whether the tool is known to change nothing.
 func (e *Entry) readOnly() bool {
@@ -107,7 +112,7 @@ func (t Tool) entry() (*Entry, error) {
 	e := &Entry{
 		place: place{key{kindTool, JoinName(t.Stream, t.Name)}, t.Stream}, schema: t.Schema,
 		own: !t.Foreign, limit: t.Timeout, do: t.Do, handle: t.Handle, routed: t.Routed, says: t.Says,
-		tool: mcp.Tool{Name: t.Name, Source: cmp.Or(t.Source, mcp.SourceGateway), Annotations: t.Annotations, Trusted: t.Trusted},
+		tool: mcp.Tool{Name: t.Name, Source: cmp.Or(t.Source, mcp.SourceGateway), Entry: t.Entry, Annotations: t.Annotations, Trusted: t.Trusted},
 	}
 	if err := CheckName(e.name); err != nil {
 		return nil, err

@@ -50,19 +50,20 @@ func deviceTool(devices Devices, id, stream string, o router.Offer) catalog.Tool
 	if catalog.CheckSchema(schema) != nil {
 		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	name := o.Tool.Name // not all of o, which the closure would keep
+	source, name := o.Tool.Source, o.Tool.Name // not all of o, which the closure would keep
 	return catalog.Tool{
 		Stream: stream, Name: bare, Description: o.Tool.Description, Schema: schema, Annotations: o.Tool.Annotations, Timeout: deviceTime, Foreign: true,
 		Source: o.Tool.Source, Routed: true,
 		Do: func(ctx context.Context, c catalog.Call) catalog.Outcome {
-			return onDevice(ctx, devices, id, name, true, c)
+			return onDevice(ctx, devices, id, source, name, c)
 		},
 	}
 }
 
-// onDevice runs a tool by the router of a device, as a call of its model would be:
-// its own tool, or one of this server that works on it.
-func onDevice(ctx context.Context, devices Devices, id, name string, own bool, c catalog.Call) catalog.Outcome {
+// onDevice runs a tool of a source by the router of a device, as a call of its model
+// would be: its own tool, or one of this server that works on it. Nobody else's of that
+// name is run where that one is hidden.
+func onDevice(ctx context.Context, devices Devices, id, source, name string, c catalog.Call) catalog.Outcome {
 	failure := func(id string, args ...any) catalog.Outcome {
 		return catalog.Outcome{Response: mcp.ActionResponse{Action: mcp.ActionTypeError, Result: catalog.CallerFrom(ctx).Say(id, args...)}}
 	}
@@ -70,7 +71,7 @@ func onDevice(ctx context.Context, devices Devices, id, name string, own bool, c
 	if !ok {
 		return failure("gateway/device-gone-id", id)
 	}
-	i := slices.IndexFunc(offers, func(o router.Offer) bool { return o.Tool.Name == name && o.Tool.OfDevice() == own })
+	i := slices.IndexFunc(offers, func(o router.Offer) bool { return o.Tool.Name == name && o.Tool.Source == source })
 	if i < 0 {
 		return failure("gateway/device-without", catalog.StreamOf(id))
 	}

@@ -134,7 +134,8 @@ func TestFollowerShared(t *testing.T) {
 		r := catalog.NewRegistry(router.Gate{})
 		f := NewFollower(r, Options{
 			Shared: func() []mcp.Tool { mu.Lock(); defer mu.Unlock(); return tools },
-			CallShared: func(_ context.Context, source, name string, _ map[string]any) (any, error) {
+			CallShared: func(_ context.Context, t mcp.Tool, _ map[string]any) (any, error) {
+				source, name := t.Source, t.Name
 				return source + " " + name, nil
 			},
 			Log: slog.New(slog.NewTextHandler(&log, nil)),

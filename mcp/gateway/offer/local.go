@@ -46,8 +46,8 @@ func (f *Follower) sharedPart() *catalog.Part {
 		if slices.Contains(own, stream) || strings.HasPrefix(stream, "device-") {
 			stream = "server-" + stream
 		}
-		offered := sourceTool(catalog.PlainStream(stream), t, func(ctx context.Context, name string, arguments map[string]any) (any, error) {
-			return f.o.CallShared(ctx, t.Source, name, arguments)
+		offered := sourceTool(catalog.PlainStream(stream), t, func(ctx context.Context, _ string, arguments map[string]any) (any, error) {
+			return f.o.CallShared(ctx, t, arguments)
 		})
 		offered.Foreign = true
 		f.addTool(p, offered)
@@ -63,7 +63,7 @@ func sourceTool(stream string, t mcp.Tool, run func(ctx context.Context, name st
 	}
 	return catalog.Tool{
 		Stream: stream, Name: t.Name, Description: t.Description, Schema: t.Schema, Annotations: t.Annotations,
-		Source: t.Source, Trusted: t.Trusted,
+		Source: t.Source, Entry: t.Entry, Trusted: t.Trusted,
 		Do: catalog.Checked(compiled, func(ctx context.Context, arguments map[string]any) (any, error) { return run(ctx, t.Name, arguments) }),
 	}
 }
@@ -86,7 +86,7 @@ func localDeviceTool(devices Devices, stream string, t mcp.Tool, deviceID json.R
 				return catalog.Outcome{Invalid: err.Error()}
 			}
 			c.Arguments = rest
-			return onDevice(ctx, devices, id, t.Name, false, c)
+			return onDevice(ctx, devices, id, t.Source, t.Name, c)
 		},
 	}, nil
 }

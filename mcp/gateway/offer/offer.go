@@ -21,8 +21,8 @@ type Options struct {
 	Acts    Acts              // what can be done to a device's conversation from outside
 	Local   mcp.Source        // this server's own tools; nil: not offered
 	Shared  func() []mcp.Tool // tools of other servers that are passed on, their Stream set; nil: none
-	// CallShared runs one of them, by the name of its source.
-	CallShared func(ctx context.Context, source, name string, arguments map[string]any) (any, error)
+	// CallShared runs one of them, as it was listed.
+	CallShared func(ctx context.Context, t mcp.Tool, arguments map[string]any) (any, error)
 
 	// States returns the states of a device's things; nil: not offered.
 	States func(id string) (map[string]map[string]any, bool)
