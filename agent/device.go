@@ -89,9 +89,19 @@ func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
 		forgotten := dev.forgotten
 		d.mu.Unlock()
 		if !forgotten {
+			dev.comeBack(time.Now())
 			return dev, nil
 		}
 		d.release(dev)
+	}
+}
+
+// comeBack begins another talk with a device that was away for long. Its record may have
+// stayed: others are dropped only when one is given back.
+func (d *Device) comeBack(now time.Time) {
+	if !d.returned.IsZero() && now.Sub(d.returned) > keepDevice {
+		d.history.Clear()
+		d.talk = Talk{}
 	}
 }
 

@@ -111,11 +111,19 @@ func (l *scriptLLM) last() providers.LLMRequest {
 // talkTo has a device come to a program that has just been started, say something, and go.
 func talkTo(t *testing.T, k Keeper, answer string, words ...string) (shown string) {
 	t.Helper()
+	o := keeping(t, nil, k)
+	defer o.Devices.Close()
+	return talkOn(t, o, answer, words...)
+}
+
+// talkOn has a device come to a program that runs, say something, and go.
+func talkOn(t *testing.T, o Options, answer string, words ...string) (shown string) {
+	t.Helper()
 	llm := &scriptLLM{}
 	for range words {
 		llm.lines = append(llm.lines, "text "+answer, "end")
 	}
-	o := keeping(t, llm, k)
+	o.LLM = llm
 	v := connect(t, o, router.Options{})
 	for _, w := range words {
 		time.Sleep(2 * time.Second)
@@ -123,7 +131,6 @@ func talkTo(t *testing.T, k Keeper, answer string, words ...string) (shown strin
 		time.Sleep(10 * time.Second)
 	}
 	v.bye()
-	o.Devices.Close()
 	return shownTo(llm)
 }
 
@@ -148,6 +155,28 @@ func TestKeeper(t *testing.T) {
 		}
 		if !slices.Equal(k.log, want) {
 			t.Errorf("%q", k.log)
+		}
+	})
+}
+
+// TestTalkEnds: the only device of a program begins another talk after ten minutes, too, and what was learned of it stays.
+func TestTalkEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keeperInMemory{past: Past{Memory: Memory{Role: "pirate"}}}
+		o := keeping(t, nil, k)
+		defer o.Devices.Close()
+		talkOn(t, o, "Fine.", "one")
+		time.Sleep(keepDevice - time.Minute)
+		if got := talkOn(t, o, "Fine.", "two"); got != "one | Fine. | two" {
+			t.Errorf("after nine minutes the model was shown %q", got)
+		}
+		time.Sleep(keepDevice + time.Minute)
+		if got := talkOn(t, o, "Fine.", "three"); got != "three" {
+			t.Errorf("after eleven minutes the model was shown %q", got)
+		}
+		want := []string{`talk1 1 typed "one" "Fine." done`, `talk1 2 typed "two" "Fine." done`, `talk2 1 typed "three" "Fine." done`}
+		if !slices.Equal(k.log, want) || k.past.Memory.Role != "pirate" {
+			t.Errorf("%q, %+v", k.log, k.past.Memory)
 		}
 	})
 }
