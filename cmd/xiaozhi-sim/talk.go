@@ -26,6 +26,7 @@ type prompt struct {
 
 type talkOptions struct {
 	server     string
+	flash      flash
 	device     devicetest.Options
 	prompts    []prompt // in the order of the command line
 	save       string
@@ -52,12 +53,14 @@ func talk(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		err = t.lines(ctx, stdin, isTerminal(stdin))
 	}
 	t.hangUp()
-	t.summary()
+	if len(t.replies)+len(t.violations) > 0 || err == nil {
+		t.summary()
+	}
 	if saveErr := t.saveReplies(); err == nil {
 		err = saveErr
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "xiaozhi talk: %s\n", message.Both("talk/failed", err))
+		fmt.Fprintf(stderr, "xiaozhi talk: %v\n", err)
 		return 1
 	}
 	return 0
@@ -68,6 +71,7 @@ func parseTalk(args []string, help io.Writer) (talkOptions, error) {
 	o := talkOptions{}
 	flags := flag.NewFlagSet("talk", flag.ContinueOnError)
 	flags.StringVar(&o.server, "server", "http://127.0.0.1:8000/xiaozhi/ota/", message.Both("talk/flag-server"))
+	flags.StringVar((*string)(&o.flash), "flash", defaultFlash(), message.Both("talk/flag-flash"))
 	flags.Func("text", message.Both("talk/flag-text"), func(s string) error {
 		if strings.TrimSpace(s) == "" {
 			return errors.New("no words")
@@ -93,14 +97,34 @@ func parseTalk(args []string, help io.Writer) (talkOptions, error) {
 	if err := parse(flags, args, help, "talk/usage"); err != nil {
 		return o, err
 	}
+	o.server = completeURL(o.server)
 	return o, o.check()
+}
+
+// completeURL adds to what a person typed what such addresses begin and end with: localhost:8000 and
+// http://localhost:8000 mean the OTA address of that server, ws://localhost:8000 its socket.
+func completeURL(server string) string {
+	if !strings.Contains(server, "://") {
+		server = "http://" + server
+	}
+	u, err := url.Parse(server)
+	if err != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		return server
+	}
+	switch u.Scheme {
+	case "http", "https":
+		u.Path = "/xiaozhi/ota/"
+	case "ws", "wss":
+		u.Path = "/xiaozhi/v1/"
+	}
+	return u.String()
 }
 
 func (o talkOptions) check() error {
 	u, err := url.Parse(o.server)
 	switch d := o.device; {
 	case err != nil:
-		return fmt.Errorf("--server: %w", err)
+		return errors.New(message.Both("talk/server", o.server))
 	case !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) || u.Host == "":
 		return errors.New(message.Both("talk/server", o.server))
 	case !slices.Contains([]devicetest.Mode{devicetest.Auto, devicetest.Manual, devicetest.Realtime}, d.Mode):

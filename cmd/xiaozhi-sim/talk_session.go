@@ -130,9 +130,9 @@ func (t *talker) turn(ctx context.Context, p prompt) error {
 	switch {
 	case t.call != nil && lost(err):
 		t.hangUp()
-		return errors.New("the server ended the connection before it replied")
+		return errors.New(message.Both("talk/ended"))
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no reply within %s", t.timeout)
+		return errors.New(message.Both("talk/no-reply", t.timeout))
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func (t *talker) connect(ctx context.Context) error {
 	}
 	device, err := devicetest.Dial(ctx, t.device)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", message.Both("talk/not-connected"), err)
 	}
 	t.out.print("connected", message.Both("talk/connected", t.device.URL, device.SessionID()))
 	c := &call{device: device, heard: make(chan *devicetest.Reply, heardLimit)}
@@ -219,17 +219,43 @@ func (t *talker) provision(ctx context.Context) error {
 		d.URL = t.server
 		return nil
 	}
-	p, err := devicetest.Provision(ctx, t.server, *d)
+	p, err := t.boot(ctx)
 	if err != nil {
 		return err
 	}
 	t.violations = append(t.violations, p.Violations...)
 	d.URL, d.Token, d.Protocol = p.URL, cmp.Or(d.Token, p.Token), cmp.Or(d.Protocol, p.Protocol)
 	t.out.print("ota", p.URL)
-	if p.Code != "" {
-		t.out.print("ota", message.Both("talk/unbound", p.Code))
-	}
 	return nil
+}
+
+// boot asks the OTA address, waits until a person has accepted the device, and keeps its token.
+func (t *talker) boot(ctx context.Context) (devicetest.Provisioned, error) {
+	kept, err := t.flash.read()
+	if err != nil {
+		t.out.print("flash", err.Error())
+	}
+	key := t.server + " " + cmp.Or(t.device.DeviceID, "default")
+	t.device.Flash = devicetest.NewFlash(kept[key])
+	code := ""
+	p, err := devicetest.Boot(ctx, t.server, t.device, func(shown string) {
+		if shown != code {
+			t.out.print("ota", message.Both("talk/unbound", shown))
+		}
+		code = shown
+	})
+	switch {
+	case err != nil && code != "":
+		return p, errors.New(message.Both("talk/not-accepted", t.timeout, code))
+	case err != nil:
+		return p, fmt.Errorf("%s: %w", message.Both("talk/no-address"), err)
+	case p.Token == "":
+		return p, nil
+	}
+	if err := t.flash.keep(key, p.Token); err != nil {
+		t.out.print("flash", err.Error())
+	}
+	return p, nil
 }
 
 // say types or speaks a prompt. It returns when the last of it was said.

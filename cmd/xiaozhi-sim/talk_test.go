@@ -34,6 +34,7 @@ func scripted(t *testing.T, play func(context.Context, *peer)) (otaURL, wsURL st
 func runTalk(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
+	args = append([]string{"--flash", ""}, args...) // those who mean a file say which
 	code = talk(t.Context(), args, strings.NewReader(stdin), &out, &err)
 	return code, out.String(), err.String()
 }
@@ -247,7 +248,8 @@ func TestTalkMisused(t *testing.T) {
 	}{
 		{[]string{"--nope"}, "nope"},
 		{[]string{"hello"}, `unknown argument "hello"`},
-		{[]string{"--server", "localhost:8000"}, "--server"},
+		{[]string{"--server", "ftp://localhost:8000"}, "--server"},
+		{[]string{"--server", "http://[::1"}, "--server"},
 		{[]string{"--server", "ws://"}, "--server"},
 		{[]string{"--mode", "loud"}, "--mode"},
 		{[]string{"--protocol", "4"}, "--protocol"},
@@ -265,6 +267,79 @@ func TestTalkMisused(t *testing.T) {
 	}
 	if code, out, _ := runTalk(t, "", "--help"); code != 0 || !strings.Contains(out, "--text") || !strings.Contains(out, "模拟") {
 		t.Errorf("help: exit %d\n%s", code, out)
+	}
+}
+
+// An address may be typed as short as people type it.
+func TestTalkAddress(t *testing.T) {
+	for typed, want := range map[string]string{
+		"localhost:8000":               "http://localhost:8000/xiaozhi/ota/",
+		"http://10.0.0.2:8000/":        "http://10.0.0.2:8000/xiaozhi/ota/",
+		"wss://speaker.example.org":    "wss://speaker.example.org/xiaozhi/v1/",
+		"ws://localhost:8000/other":    "ws://localhost:8000/other",
+		"https://example.org/my/ota":   "https://example.org/my/ota",
+		"http://example.org?device=me": "http://example.org?device=me",
+	} {
+		if got := completeURL(typed); got != want {
+			t.Errorf("%s: %s, want %s", typed, got, want)
+		}
+	}
+}
+
+// The token of a pair is told once: the speaker keeps it, and waits where a person must accept it.
+func TestTalkKeepsItsToken(t *testing.T) {
+	t.Parallel()
+	_, ws := scripted(t, func(ctx context.Context, p *peer) {
+		if _, err := p.await(ctx, "detect"); err == nil {
+			answer(ctx, p, "hi", "Hello.")
+		}
+	})
+	accepted, boots := false, 0
+	mux := http.NewServeMux()
+	mux.HandleFunc("/xiaozhi/ota/activate", func(w http.ResponseWriter, _ *http.Request) { accepted = true })
+	mux.HandleFunc("/xiaozhi/ota/", func(w http.ResponseWriter, _ *http.Request) {
+		code, token := `"activation":{"code":"306790","challenge":"c","message":"306790"},`, ""
+		if accepted {
+			code = ""
+			if boots++; boots == 1 {
+				token = `,"token":"once"`
+			}
+		}
+		fmt.Fprintf(w, `{%s"server_time":{"timestamp":1795224000000},"websocket":{"url":%q%s}}`, code, ws, token)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "new", "speaker.json")
+	for i, want := range []string{"xiaozhi devices pair 306790", "connected"} {
+		code, out, errs := runTalk(t, "", "--server", server.URL, "--flash", file, "--mode", "manual", "--text", "hi")
+		if code != 0 || !strings.Contains(out, want) || strings.Contains(out, "306790") != (i == 0) {
+			t.Fatalf("exit %d: %s\n%s", code, errs, out)
+		}
+	}
+	kept, err := flash(file).read()
+	if info, statErr := os.Stat(file); err != nil || statErr != nil || info.Mode().Perm() != 0o600 || len(kept) != 1 || boots != 2 {
+		t.Errorf("%v kept after %d boots, %v, %v", kept, boots, err, statErr)
+	}
+	for _, token := range kept {
+		if token != "once" {
+			t.Errorf("kept %q", token)
+		}
+	}
+}
+
+// A speaker that nobody accepts says so, and how.
+func TestTalkNotAccepted(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/xiaozhi/ota/activate", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+	mux.HandleFunc("/xiaozhi/ota/", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"activation":{"code":"306790","challenge":"c","message":"306790"},"server_time":{"timestamp":1795224000000},"websocket":{"url":"ws://127.0.0.1/xiaozhi/v1/"}}`)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	code, out, errs := runTalk(t, "", "--server", server.URL, "--timeout", "200ms", "--text", "hi")
+	if code != 1 || !strings.Contains(errs, "xiaozhi devices pair 306790") || strings.Contains(out, "0 replies") {
+		t.Errorf("exit %d: %s\n%s", code, errs, out)
 	}
 }
 

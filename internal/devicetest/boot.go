@@ -19,6 +19,9 @@ type Flash struct {
 	token string
 }
 
+// NewFlash returns what a device has kept: a token, or nothing.
+func NewFlash(token string) *Flash { return &Flash{token: token} }
+
 // keep stores the token of a reply, and returns the one that the device has then.
 func (f *Flash) keep(token string, sent bool) string {
 	if f == nil {
