@@ -26,6 +26,8 @@ const (
 	// Nobody types within milliseconds of the connection, before the server has asked for the tools and taken them in.
 	listingTime = time.Second // a server that asks for the tools at all has them by then
 	takingIn    = 200 * time.Millisecond
+
+	hangingUp = 20 * time.Millisecond // after the reply, of a server that turns the device away
 )
 
 // talker is one run of the subcommand: it says prompts over a connection that it
@@ -47,6 +49,7 @@ type call struct {
 	watch  sync.WaitGroup
 	heard  chan *devicetest.Reply // replies, each after all of it was printed; closed at the end
 	typed  bool                   // something was typed
+	ending string                 // why it ended; of print until heard is closed
 }
 
 // prepare reads the sound files, so that a wrong one is found before anything is sent.
@@ -157,7 +160,23 @@ func (t *talker) attempt(ctx context.Context, p prompt) error {
 	}
 	t.replies = append(t.replies, reply)
 	t.out.latency(said, reply)
-	return nil
+	return t.call.turnedAway(ctx)
+}
+
+// turnedAway returns why a server hangs up that does not serve this device: it says so first, which is no reply.
+func (c *call) turnedAway(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, hangingUp)
+	defer cancel()
+	select {
+	case <-c.device.Done():
+	case <-limited.Done():
+		return nil
+	}
+	c.watch.Wait()
+	if !strings.Contains(c.ending, "turned away") {
+		return nil
+	}
+	return errors.New(message.Both("talk/turned-away"))
 }
 
 func lost(err error) bool {
@@ -195,6 +214,9 @@ func (c *call) print(ctx context.Context, out *transcript) {
 	defer close(c.heard)
 	for e := range c.device.Watch(ctx) {
 		out.event(e)
+		if e.Kind == devicetest.KindClosed {
+			c.ending = e.Text
+		}
 		if e.Kind != devicetest.KindReply {
 			continue
 		}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"xiaozhi/audio/file"
 )
 
@@ -209,6 +211,11 @@ func TestTalkFails(t *testing.T) {
 	t.Parallel()
 	_, silent := scripted(t, func(ctx context.Context, p *peer) { p.await(ctx, "never") })
 	_, rude := scripted(t, func(ctx context.Context, p *peer) { p.await(ctx, `"state":"detect"`) })
+	_, away := scripted(t, func(ctx context.Context, p *peer) {
+		p.await(ctx, `"state":"detect"`)
+		answer(ctx, p, "x", "This device is not paired yet.")
+		_ = p.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, "device turned away"), time.Now().Add(time.Second))
+	})
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	missing := httptest.NewServer(http.NotFoundHandler())
@@ -220,6 +227,7 @@ func TestTalkFails(t *testing.T) {
 	}{
 		{"no reply", []string{"--server", silent, "--text", "x", "--timeout", "1s"}, "no reply within 1s"},
 		{"hangs up", []string{"--server", rude, "--text", "x"}, "ended the connection"},
+		{"turned away", []string{"--server", away, "--text", "x"}, "turned this device away"},
 		{"nobody there", []string{"--server", closed.URL, "--text", "x"}, "refused"},
 		{"no such page", []string{"--server", missing.URL, "--text", "x"}, "404"},
 		{"no WebSocket", []string{"--server", "ws" + strings.TrimPrefix(missing.URL, "http"), "--text", "x"}, "404"},
