@@ -84,7 +84,7 @@ func agents(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	command, ok := agentsCommands()[name]
 	if !ok {
-		fmt.Fprintln(stderr, "xiaozhi agents:", message.Both("command/unexpected", name))
+		fmt.Fprintln(stderr, "xiaozhi agents:", wrongWord(name, agentsCommands()))
 		return 2
 	}
 	if len(rest) < command.least || len(rest) > command.most {

@@ -96,13 +96,14 @@ func orderOf(args []string) (act string, o pairing.Order, err error) {
 	if len(args) == 0 {
 		return "", o, nil
 	}
-	if i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--") }); i >= 0 {
+	orders := map[string]string{"pair": "CODE / ID", "rename": "ID NAME", "refuse": "ID", "forget": "ID", "agent": "ID [NAME]"}
+	wants := orders[args[0]]
+	if i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--") }); i >= 0 && wants != "" {
 		return "", o, errors.New(message.Both("tool/order", args[i]))
 	}
-	wants := map[string]string{"pair": "CODE / ID", "rename": "ID NAME", "refuse": "ID", "forget": "ID"}[args[0]]
 	switch act, args = args[0], args[1:]; {
 	case wants == "":
-		return "", o, errors.New(message.Both("tool/unexpected", act))
+		return "", o, errors.New(wrongWord(act, orders))
 	case len(args) == 0 || act == "rename" && len(args) < 2 || act != "rename" && act != "pair" && len(args) > 1:
 		return "", o, errors.New(message.Both("known/wants", act, wants))
 	case act == "pair":

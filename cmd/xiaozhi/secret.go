@@ -32,7 +32,11 @@ func secret(ctx context.Context, args []string, stdin io.Reader, stdout, stderr 
 		return exit(err)
 	}
 	rest := flags.Args()
-	if wants, ok := map[string]int{"": 0, "list": 1, "set": 3, "delete": 2}[flags.Arg(0)]; !ok || len(rest) != wants {
+	orders := map[string]int{"": 0, "list": 1, "set": 3, "delete": 2}
+	if wants, ok := orders[flags.Arg(0)]; !ok {
+		fmt.Fprintln(stderr, "xiaozhi secret:", wrongWord(flags.Arg(0), orders))
+		return 2
+	} else if len(rest) != wants {
 		flags.Usage()
 		return 2
 	}

@@ -27,7 +27,7 @@ func TestSecret(t *testing.T) {
 		{"set empty api.example.com", "", 1, "must be one line"},
 		{"set cloud", "", 2, "usage"},
 		{"set cloud api.example.com sk-planted", "", 2, "usage"},
-		{"show cloud", "", 2, "usage"},
+		{"show cloud", "", 2, "delete, list, set"},
 		{"delete cloud", "", 0, "deleted"},
 		{"delete cloud", "", 1, "没有名为"},
 	} {

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"xiaozhi/connection/identity"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/app"
 	"xiaozhi/internal/config"
@@ -48,20 +49,21 @@ type userCommand struct {
 	wants       string
 	least, most int
 	do          func(p people, ctx context.Context, args []string) error
+	named       int // which of the words is the name of an account
 }
 
 func userCommands() map[string]userCommand {
 	return map[string]userCommand{
-		"":         {"", 0, 0, people.list},
-		"add":      {"NAME [ROLE]", 1, 2, people.add},
-		"passwd":   {"NAME", 1, 1, people.passwd},
-		"role":     {"NAME ROLE", 2, 2, people.role},
-		"disable":  {"NAME", 1, 1, people.disable},
-		"enable":   {"NAME", 1, 1, people.enable},
-		"sessions": {"NAME [end]", 1, 2, people.sessions},
-		"totp":     {"off NAME", 2, 2, people.totp},
-		"devices":  {devicesWants, 1, 3, people.devices},
-		"token":    {tokenWants, 1, 5, people.token},
+		"":         {"", 0, 0, people.list, 0},
+		"add":      {"NAME [ROLE]", 1, 2, people.add, 0},
+		"passwd":   {"NAME", 1, 1, people.passwd, 0},
+		"role":     {"NAME ROLE", 2, 2, people.role, 0},
+		"disable":  {"NAME", 1, 1, people.disable, 0},
+		"enable":   {"NAME", 1, 1, people.enable, 0},
+		"sessions": {"NAME [end]", 1, 2, people.sessions, 0},
+		"totp":     {"off NAME", 2, 2, people.totp, 1},
+		"devices":  {devicesWants, 1, 3, people.devices, 0},
+		"token":    {tokenWants, 1, 5, people.token, 0},
 	}
 }
 
@@ -92,7 +94,7 @@ func user(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	command, ok := userCommands()[name]
 	switch i := slices.IndexFunc(rest, func(arg string) bool { return strings.HasPrefix(arg, "--") }); {
 	case !ok:
-		fmt.Fprintln(stderr, "xiaozhi user:", message.Both("command/unexpected", name))
+		fmt.Fprintln(stderr, "xiaozhi user:", wrongWord(name, userCommands()))
 		return 2
 	case i >= 0:
 		fmt.Fprintln(stderr, "xiaozhi user:", message.Both("tool/order", rest[i]))
@@ -106,11 +108,15 @@ func user(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		p.password = func(twice bool) (string, error) { return readPassword(*from, stdin, stderr, twice) }
 		return command.do(p, ctx, rest)
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, account.ErrNoUser) && len(rest) > 0:
+		fmt.Fprintf(stderr, "xiaozhi user: %s\n", message.Both("people/unknown", rest[command.named]))
+	case err != nil:
 		fmt.Fprintf(stderr, "xiaozhi user: %v\n", err)
-		return 1
+	default:
+		return 0
 	}
-	return 0
+	return 1
 }
 
 // withAccounts runs f with the accounts of a data folder.
@@ -137,7 +143,12 @@ func systemUser() string {
 }
 
 // readPassword reads a password from a file, from standard input, or from a person, who sees nothing of it.
-func readPassword(file string, stdin io.Reader, stderr io.Writer, twice bool) (string, error) {
+func readPassword(file string, stdin io.Reader, stderr io.Writer, twice bool) (word string, err error) {
+	defer func() {
+		if err == nil && word == "" {
+			err = errors.New(message.Both("people/no-word"))
+		}
+	}()
 	if terminal, ok := stdin.(*os.File); file == "" && ok && term.IsTerminal(int(terminal.Fd())) {
 		return askPassword(terminal, stderr, twice)
 	}
@@ -228,10 +239,17 @@ func (p people) add(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if word == "" {
-		return account.ErrPasswordShort
+	owned := p.accounts.HasOwner(ctx)
+	if err := p.accounts.Add(ctx, p.by, account.NewUser{Name: args[0], Role: role, Password: word}); err != nil {
+		return err
 	}
-	return p.done(p.accounts.Add(ctx, p.by, account.NewUser{Name: args[0], Role: role, Password: word}))
+	fmt.Fprintln(p.out, message.Both("people/added", args[0], role))
+	if !owned && role == account.Owner {
+		fmt.Fprintln(p.out, message.Both("people/owned"))
+	} else if !owned {
+		fmt.Fprintln(p.out, message.Both("people/not-owned"))
+	}
+	return nil
 }
 
 func (p people) passwd(ctx context.Context, args []string) error {
@@ -295,9 +313,9 @@ func (p people) devices(ctx context.Context, args []string) error {
 	}
 	switch act := args[1]; {
 	case len(args) == 3 && act == "give":
-		return p.done(p.accounts.Give(ctx, p.by, args[2], args[0]))
+		return p.done(p.accounts.Give(ctx, p.by, identity.ParseID(args[2]), args[0]))
 	case len(args) == 3 && act == "take":
-		return p.done(p.accounts.Take(ctx, p.by, args[2], args[0]))
+		return p.done(p.accounts.Take(ctx, p.by, identity.ParseID(args[2]), args[0]))
 	}
 	return errors.New(message.Both("people/wants", "devices", devicesWants))
 }
@@ -328,8 +346,13 @@ func (p people) tokens(ctx context.Context, name string) error {
 		if !t.UsedAt.IsZero() {
 			used = t.UsedAt.Local().Format(time.DateTime)
 		}
-		if !t.RevokedAt.IsZero() {
+		switch {
+		case !t.RevokedAt.IsZero():
 			used = message.Both("people/ended")
+		case !t.EndsAt.IsZero() && t.EndsAt.Before(time.Now()):
+			used = message.Both("people/over", t.EndsAt.Local().Format(time.DateTime))
+		case !t.EndsAt.IsZero():
+			used += "  " + message.Both("people/until", t.EndsAt.Local().Format(time.DateTime))
 		}
 		fmt.Fprintf(p.out, "%s…  %s  %s  %s\n", t.Head, plainText(t.Name), t.Scopes, used)
 	}
