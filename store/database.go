@@ -99,7 +99,7 @@ func (d *database) exec(ctx context.Context, query string, args ...any) (n int64
 func execIn(ctx context.Context, tx *sql.Tx, query string, args ...any) (int64, error) {
 	result, err := tx.ExecContext(ctx, query, args...)
 	if err != nil {
-		return 0, known(err)
+		return 0, err
 	}
 	return result.RowsAffected()
 }

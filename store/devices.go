@@ -195,7 +195,7 @@ func (t *Devices) Edit(ctx context.Context, id string, f func(*Device) error) (d
 			return err
 		}
 		who := d.Identity
-		if err := f(&d); err != nil {
+		if err := refused(f(&d)); err != nil {
 			return err
 		}
 		d.Identity = who

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -92,6 +93,10 @@ func TestDeviceChange(t *testing.T) {
 		if all, err := s.Reminders.Find(ctx, ReminderQuery{}); err != nil || len(all) != 0 {
 			t.Errorf("reminders outlive their device: %v %v", all, err)
 		}
+		addDevice(t, s, "n")
+		mine := errors.New("not yours")
+		_, err = s.Devices.Edit(ctx, "n", func(*Device) error { return mine })
+		want(t, err, mine)
 		if h := s.Health(); h.Err != nil || len(h.Trouble) > 0 {
 			t.Errorf("answers are no trouble: %+v", h)
 		}

@@ -8,6 +8,19 @@ import (
 // errData says that a value can never be written.
 var errData = errors.New("the value cannot be kept")
 
+// refusal is an error of a caller's function that was run in a transaction: it says nothing of the database.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+// refused marks an error of a caller's function.
+func refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return refusal{err}
+}
+
 // BrokenError says that the file of the database cannot be read. The file was not changed.
 type BrokenError struct {
 	Path   string

@@ -111,7 +111,10 @@ func (h *health) wrote(w *writing, err error) {
 
 // isOurs reports whether an error is an answer, and not a failure.
 func isOurs(err error) bool {
-	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrExists) || errors.Is(err, ErrConflict) || errors.Is(err, ErrFull) || errors.Is(err, errData) || errors.Is(err, ErrLastOwner)
+	if _, ok := errors.AsType[refusal](err); ok {
+		return true
+	}
+	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrExists) || errors.Is(err, ErrConflict) || errors.Is(err, ErrFull) || errors.Is(err, errData)
 }
 
 // report fills in what is known here.

@@ -111,7 +111,7 @@ func (t *Users) Edit(ctx context.Context, id string, f func(*User) error) (u Use
 			return err
 		}
 		was := u
-		if err := f(&u); err != nil {
+		if err := refused(f(&u)); err != nil {
 			return err
 		}
 		u.ID = id
@@ -123,7 +123,7 @@ func (t *Users) Edit(ctx context.Context, id string, f func(*User) error) (u Use
 			return err
 		}
 		if owners == 0 && was.Role == Owner {
-			return ErrLastOwner
+			return refused(ErrLastOwner)
 		}
 		if was.Role != u.Role || was.Password != u.Password || was.DisabledAt.IsZero() != u.DisabledAt.IsZero() {
 			_, err = execIn(ctx, tx, "DELETE FROM sessions WHERE user_id = $1", id)
