@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 )
 
@@ -52,7 +51,7 @@ func (t *Recordings) Shorten(ctx context.Context, keep time.Duration) error {
 func (t *Recordings) DeleteAll(ctx context.Context, all []Recording) error {
 	return t.db.change(ctx, func(tx *sql.Tx) error {
 		for _, r := range all {
-			if _, err := execIn(ctx, tx, "DELETE FROM recordings WHERE turn_id = $1 AND side = $2", r.TurnID, r.Side); err != nil && !errors.Is(err, ErrNotFound) {
+			if _, err := execIn(ctx, tx, "DELETE FROM recordings WHERE turn_id = $1 AND side = $2", r.TurnID, r.Side); err != nil {
 				return err
 			}
 		}

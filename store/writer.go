@@ -263,21 +263,21 @@ func (w *writer) entry(ctx context.Context, e *Entry) error {
 		}
 	}
 	if _, err := w.conversation.ExecContext(ctx, c.fields()...); err != nil {
-		return known(err)
+		return err
 	}
 	if _, err := w.turn.ExecContext(ctx, turn.fields()...); err != nil {
-		return known(err)
+		return err
 	}
 	for i, m := range e.Messages {
 		m.TurnID, m.Seq = turn.ID, i+1
 		if _, err := w.message.ExecContext(ctx, m.fields()...); err != nil {
-			return known(err)
+			return err
 		}
 	}
 	for _, call := range e.Calls {
 		call.TurnID, call.DeviceID = turn.ID, c.DeviceID
 		if _, err := w.call.ExecContext(ctx, call.fields()...); err != nil {
-			return known(err)
+			return err
 		}
 	}
 	return nil
