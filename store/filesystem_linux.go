@@ -9,7 +9,7 @@ func networkFilesystem(dir string) string {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return ""
 	}
-	return networkName(s.Type)
+	return networkName(int64(s.Type)) //nolint:unconvert // it has 32 bits on some machines
 }
 
 // networkName names a file system by its magic number.
