@@ -18,6 +18,7 @@ const (
 	batchRows       = 256
 	batchTime       = 250 * time.Millisecond // from the first that waits until it is written
 	maxRetry        = 10 * time.Second       // between attempts to write while the database fails
+	lastTime        = 10 * time.Second       // for writing at the end of the program
 )
 
 // LogStats counts what [Log] did.
@@ -87,16 +88,18 @@ type Log struct {
 	wake, full chan struct{} // 1 each: something waits, a whole batch waits
 	flushes    chan chan error
 	stop       chan struct{}
+	cancel     context.CancelFunc // gives up what is being written
 	done       chan struct{}
 }
 
 // newLog starts the goroutine that writes. Values of ctx are used, its end is not: close ends it.
 func newLog(ctx context.Context, db *database, log *slog.Logger) *Log {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l := &Log{
 		db: db, log: log, waiting: newBatch(), wake: make(chan struct{}, 1), full: make(chan struct{}, 1),
-		flushes: make(chan chan error), stop: make(chan struct{}), done: make(chan struct{}), forgotten: map[string]bool{},
+		flushes: make(chan chan error), stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}), forgotten: map[string]bool{},
 	}
-	go l.run(context.WithoutCancel(ctx))
+	go l.run(ctx)
 	return l
 }
 
@@ -125,6 +128,7 @@ func (l *Log) Put(e *Entry) {
 	b.entries = append(b.entries, e)
 	b.bytes += e.bytes
 	l.limit()
+	delete(b.ends, e.Turn.ConversationID) // it goes on
 	merge(b.seen, e.Turn.DeviceID, Seen{TurnAt: e.Turn.At})
 	whole := len(b.entries) >= batchRows
 	l.mu.Unlock()
@@ -280,8 +284,11 @@ func (l *Log) Flush(ctx context.Context) error {
 
 var errClosed = errors.New("the store is closed")
 
-// close writes what waits, once, and ends the goroutine.
+// close writes what waits, once, and ends the goroutine. What takes too long is given up.
 func (l *Log) close() {
 	close(l.stop)
+	timer := time.AfterFunc(lastTime, l.cancel)
+	defer timer.Stop()
 	<-l.done
+	l.cancel()
 }

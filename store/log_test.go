@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
@@ -273,6 +274,66 @@ func TestLogClose(t *testing.T) {
 	if turns, err := s.Turns.List(t.Context(), "m", Page{}); err != nil || len(turns) != 10 {
 		t.Error(len(turns), err)
 	}
+}
+
+// TestLogCloseInTime: a database that does not answer holds up the end of the program for ten seconds at most.
+func TestLogCloseInTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open(t.Context(), Options{Path: path})
+		want(t, err, nil)
+		s.Log.After(func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		s.Log.Put(turnOf("m", "c", 1))
+		time.Sleep(time.Second) // it is being written
+		start := time.Now()
+		want(t, s.Close(), nil)
+		if took := time.Since(start); took > 10*time.Second {
+			t.Error("closed after", took)
+		}
+	})
+}
+
+// TestEnds: a conversation has ended after its last turn only, however the turns are written.
+func TestEnds(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		addDevice(t, s, "m")
+		began, goOn, tries := make(chan bool), make(chan bool), 0
+		s.Log.After(func(context.Context) error {
+			if tries++; tries > 1 {
+				return nil
+			}
+			close(began)
+			<-goOn
+			return errors.New("the disk is away")
+		})
+		ended := func(want bool) {
+			t.Helper()
+			until(t, func() bool { return s.Log.Stats().Waiting == 0 })
+			flush(t, s)
+			if c, err := s.Conversations.Get(t.Context(), "c"); c.EndedAt.IsZero() == want || err != nil {
+				t.Errorf("%d turns: ended at %v, %v", c.Turns, c.EndedAt, err)
+			}
+		}
+		s.Log.Put(turnOf("m", "c", 0))
+		s.Log.Ended("c", at(1), "away")
+		<-began
+		for i := range batchRows + 1 { // two batches
+			s.Log.Put(turnOf("m", "c", 1+i))
+		}
+		close(goOn)
+		ended(false)
+		for i := range 2 * batchRows {
+			s.Log.Put(turnOf("m", "c", 1000+i))
+		}
+		s.Log.Ended("c", at(2), "away")
+		ended(true)
+		s.Log.Ended("c", at(3), "away")
+		s.Log.Put(turnOf("m", "c", 5000))
+		ended(false)
+	})
 }
 
 func until(t *testing.T, ok func() bool) {

@@ -11,57 +11,40 @@ import (
 // run writes batches until the log is closed.
 func (l *Log) run(ctx context.Context) {
 	defer close(l.done)
-	timer := time.NewTimer(0)
-	<-timer.C
-	defer timer.Stop()
+	var due <-chan time.Time // nil: nothing waits
 	for wait := batchTime; ; {
+		full := l.full
+		if wait > batchTime { // while the database fails a whole batch waits too
+			full = nil
+		}
+		var answer chan error
 		select {
 		case <-l.wake:
-			timer.Reset(wait)
-		case answer := <-l.flushes:
-			answer <- l.writeAll(ctx)
+			if due == nil {
+				due = time.After(wait)
+			}
 			continue
+		case <-due:
+		case <-full:
+		case answer = <-l.flushes:
 		case <-l.stop:
-			l.writeLast(ctx)
+			if err := l.writeAll(ctx); err != nil {
+				l.log.Error("turns were lost at the end of the program", "err", err, "turns", l.Stats().Waiting)
+			}
 			return
 		}
-		select {
-		case <-timer.C:
-		case <-l.fullUnlessFailing(wait):
-		case answer := <-l.flushes:
-			answer <- l.writeAll(ctx)
-			continue
-		case <-l.stop:
-			l.writeLast(ctx)
-			return
+		due = nil
+		err := l.writeAll(ctx)
+		if answer != nil {
+			answer <- err
 		}
-		if l.writeAll(ctx) == nil {
+		if err == nil {
 			wait = batchTime
 		} else {
 			wait = min(2*wait, maxRetry)
 			signal(l.wake)
 		}
 	}
-}
-
-// lastTime limits the writing at the end of the program.
-const lastTime = 10 * time.Second
-
-// writeLast writes what waits when the log is closed, and counts what could not be written.
-func (l *Log) writeLast(ctx context.Context) {
-	ctx, stop := context.WithTimeout(ctx, lastTime)
-	defer stop()
-	if err := l.writeAll(ctx); err != nil {
-		l.log.Error("turns were lost at the end of the program", "err", err, "turns", l.Stats().Waiting)
-	}
-}
-
-// fullUnlessFailing is the channel that tells of a whole batch, but while the database fails a batch waits.
-func (l *Log) fullUnlessFailing(wait time.Duration) <-chan struct{} {
-	if wait > batchTime {
-		return nil
-	}
-	return l.full
 }
 
 // writeAll writes what waits, a batch after the other.
@@ -111,6 +94,7 @@ func (l *Log) take() batch {
 			rest.bytes += e.bytes
 		}
 		b.bytes -= rest.bytes
+		b.ends, rest.ends = rest.ends, b.ends // after the last turn of each
 	}
 	l.waiting, l.flight = rest, len(b.entries)
 	clear(l.forgotten)
@@ -125,13 +109,16 @@ func (l *Log) restore(b *batch) {
 		b.dropDevice(id)
 	}
 	w := &l.waiting
+	for _, e := range w.entries { // their conversations go on
+		delete(b.ends, e.Turn.ConversationID)
+	}
+	maps.Copy(b.ends, w.ends)
+	w.ends = b.ends
 	w.entries, w.bytes = append(b.entries, w.entries...), w.bytes+b.bytes
 	for id, s := range w.seen {
 		merge(b.seen, id, s)
 	}
 	w.seen = b.seen
-	maps.Copy(b.ends, w.ends)
-	w.ends = b.ends
 	maps.Copy(w.erased, b.erased)
 	w.drop(func(e *Entry) bool { return w.erased[e.Turn.ConversationID] })
 	for key, s := range b.states {
