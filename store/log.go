@@ -70,6 +70,9 @@ func (b *batch) empty() bool {
 	return len(b.entries) == 0 && len(b.ends) == 0 && len(b.erased) == 0 && len(b.seen) == 0 && len(b.states) == 0 && len(b.calls) == 0
 }
 
+// load is how much there is.
+type load struct{ entries, bytes int }
+
 // Log writes what tells of the past, in batches on its own goroutine. Its methods take a microsecond, never wait for
 // the database, and may be called from any goroutine. Of signs of life and of what was learned only the newest is
 // kept; turns wait in a queue of 4096 or 8 MiB, from which the oldest is dropped when it is full, and so do 1024 calls
@@ -80,7 +83,7 @@ type Log struct {
 
 	mu        sync.Mutex
 	waiting   batch // what came since the last batch was taken
-	flight    int   // entries that are being written; they count as waiting
+	flight    load  // entries that are being written; they count as waiting
 	stats     LogStats
 	first     func(context.Context) error // is run before each batch; nil: nothing
 	forgotten map[string]bool             // devices, since the batch was taken that is being written
@@ -158,7 +161,7 @@ func (l *Log) limit() {
 		l.stats.Dropped += uint64(over)
 		l.stats.DroppedAt = l.db.clock()
 	}
-	for len(b.entries) > 1 && (len(b.entries)+l.flight > maxWaiting || b.bytes > maxWaitingBytes) {
+	for len(b.entries) > 1 && (len(b.entries)+l.flight.entries > maxWaiting || b.bytes+l.flight.bytes > maxWaitingBytes) {
 		b.bytes -= b.entries[0].bytes
 		b.entries[0] = nil
 		b.entries = b.entries[1:]
@@ -260,7 +263,7 @@ func (l *Log) Stats() LogStats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.stats
-	s.Waiting, s.WaitingBytes = len(l.waiting.entries)+l.flight, l.waiting.bytes+l.waiting.stateBytes
+	s.Waiting, s.WaitingBytes = len(l.waiting.entries)+l.flight.entries, l.waiting.bytes+l.flight.bytes+l.waiting.stateBytes
 	return s
 }
 

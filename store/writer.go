@@ -65,7 +65,7 @@ func (l *Log) writeAll(ctx context.Context) error {
 			return err
 		}
 		l.mu.Lock()
-		l.flight = 0
+		l.flight = load{}
 		l.mu.Unlock()
 	}
 }
@@ -96,7 +96,7 @@ func (l *Log) take() batch {
 		b.bytes -= rest.bytes
 		b.ends, rest.ends = rest.ends, b.ends // after the last turn of each
 	}
-	l.waiting, l.flight = rest, len(b.entries)
+	l.waiting, l.flight = rest, load{len(b.entries), b.bytes}
 	clear(l.forgotten)
 	return b
 }
@@ -128,7 +128,7 @@ func (l *Log) restore(b *batch) {
 		}
 	}
 	w.calls = append(b.calls, w.calls...)
-	l.flight = 0
+	l.flight = load{}
 	l.limit()
 }
 
