@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -37,30 +38,61 @@ const (
 // the store is used. The copy is checked. Of PostgreSQL only the files are written: pg_dump is for the rest. There is
 // either a whole archive of that name afterwards or none.
 func (s *Store) Backup(ctx context.Context, name string, files []File) (err error) {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	part := name + ".part"
-	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	part := name + partEnd
+	f, err := createPart(part)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("back up to %s: %w", name, err), os.Remove(part))
+			err = errors.Join(fmt.Errorf("back up to %s: %w", name, err), os.RemoveAll(part))
 		}
 	}()
-	err = s.fill(ctx, f, name+".db", files)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(s.fill(ctx, f, name+copyEnd, files), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(part, name)
+	return publish(part, name)
+}
+
+// Ends of the names of files that are not whole yet, or needed on the way only.
+const (
+	partEnd = ".part"
+	copyEnd = ".db"
+)
+
+// createPart makes a file for the owner only, and its folder. One that was left behind goes.
+func createPart(name string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// publish gives a file that is whole its name. Both are on the disk then.
+func publish(part, name string) error {
+	if err := syncFile(part); err != nil {
+		return err
+	}
+	if err := os.Rename(part, name); err != nil {
+		return err
+	}
+	return syncFile(filepath.Dir(name))
+}
+
+// syncFile has a file, or the names within a folder, on the disk.
+func syncFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) { // some file systems cannot do that with folders
+		err = nil
+	}
+	return errors.Join(err, f.Close())
 }
 
 // fill writes the content of an archive; copied names a file that may be used on the way.

@@ -314,3 +314,36 @@ func TestNightly(t *testing.T) {
 		t.Error("a backup of somebody else was deleted:", err)
 	}
 }
+
+// TestNightsOff: a server that is switched off each night backs up in the morning, once there is something to keep, and
+// clears away what it was killed over.
+func TestNightsOff(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, at(0).Format(backupName)+partEnd)
+	want(t, os.WriteFile(left, []byte("half of it"), 0o600), nil)
+	path := filepath.Join(t.TempDir(), "x.db")
+	synctest.Test(t, func(t *testing.T) {
+		for day := range 3 {
+			time.Sleep(8 * time.Hour)
+			s, err := Open(t.Context(), Options{Path: path})
+			want(t, err, nil)
+			b := &Backups{Store: s, Dir: dir, Zone: time.UTC, Log: slog.New(slog.DiscardHandler)}
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { b.Run(ctx); close(done) }()
+			time.Sleep(time.Hour)
+			if all := b.list(); len(all) != day {
+				t.Errorf("day %d: %v", day, all)
+			}
+			d := Identity{ID: "m", Address: "m", State: DevicePaired, FirstAt: time.Now().Add(time.Duration(-day) * 24 * time.Hour)}
+			want(t, s.Devices.Commit(t.Context(), DeviceChange{Save: []Identity{d}}), nil)
+			time.Sleep(15 * time.Hour)
+			stop()
+			<-done
+			want(t, s.Close(), nil)
+		}
+	})
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Error("half of a backup is left:", err)
+	}
+}

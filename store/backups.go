@@ -22,34 +22,52 @@ type Backups struct {
 
 const (
 	backupPattern = "xiaozhi-*.tar.gz"
+	schemaPattern = "schema-*.db"
 	backupName    = "xiaozhi-20060102T150405Z.tar.gz" // as a layout of a time in UTC
 	backupHour    = 3                                 // of the night
 	backupCheck   = 10 * time.Minute                  // between looks at the clock, which may be set
 )
 
-// Run makes backups until ctx ends, and returns then.
+// Run makes backups until ctx ends, and returns then. That of a night in which the program did not run is made ten
+// minutes after its start.
 func (b *Backups) Run(ctx context.Context) {
-	began := b.Store.db.clock()
+	for _, name := range b.unfinished() { // the program was killed
+		if err := os.Remove(name); err != nil {
+			b.Log.Warn("what is left of a backup is not deleted", "err", err)
+		}
+	}
 	tick := time.NewTicker(backupCheck)
 	defer tick.Stop()
-	for {
-		now := b.Store.db.clock()
-		if began.After(now) { // it was set back
-			began = now
-		}
-		if backupDue(latest(b.newest(now), began), now, b.Zone) {
-			if name, err := b.Make(ctx); err == nil {
-				b.Log.Info("backed up", "file", name)
-			} else if ctx.Err() == nil {
-				b.Log.Error("no backup was made", "err", err)
-			}
-		}
+	for began := b.Store.db.clock(); ; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
+		now := b.Store.db.clock()
+		last := b.newest(now)
+		if last.IsZero() {
+			began = b.since(ctx, began, now)
+			last = began
+		}
+		if !backupDue(last, now, b.Zone) {
+			continue
+		}
+		if name, err := b.Make(ctx); err == nil {
+			b.Log.Info("backed up", "file", name)
+		} else if ctx.Err() == nil {
+			b.Log.Error("no backup was made", "err", err)
+		}
 	}
+}
+
+// since is when there began to be something to keep: when the program began, or when the first device came.
+func (b *Backups) since(ctx context.Context, began, now time.Time) time.Time {
+	all := []time.Time{began, now} // the clock may be set back
+	if ms, err := count(ctx, b.Store.db.read, "SELECT COALESCE(MIN(first_at), 0) FROM devices"); err == nil && ms > 0 {
+		all = append(all, time.UnixMilli(int64(ms)))
+	}
+	return slices.MinFunc(all, time.Time.Compare)
 }
 
 // backupDue reports whether the hour of backups has been since the last one.
@@ -119,10 +137,20 @@ func (b *Backups) Make(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// Copies lists the backups of the folder, and the copies from before changes of the schema.
+// Copies lists the backups of the folder, the copies from before changes of the schema, and what is left of those that
+// were not finished.
 func (b *Backups) Copies() []string {
-	old, _ := filepath.Glob(filepath.Join(b.Dir, "schema-*.db")) // the pattern is right
-	return append(old, b.list()...)
+	old, _ := filepath.Glob(filepath.Join(b.Dir, schemaPattern)) // the pattern is right
+	return slices.Concat(old, b.list(), b.unfinished())
+}
+
+// unfinished lists what is left in the folder of backups and copies that were not finished, or are being made.
+func (b *Backups) unfinished() (all []string) {
+	for _, pattern := range []string{backupPattern + partEnd, backupPattern + copyEnd, schemaPattern + partEnd} {
+		names, _ := filepath.Glob(filepath.Join(b.Dir, pattern)) // the patterns are right
+		all = append(all, names...)
+	}
+	return all
 }
 
 // Renew makes a backup and deletes all others, and the copies from before changes of the schema: after [Store.Forget]
@@ -134,7 +162,7 @@ func (b *Backups) Renew(ctx context.Context) error {
 	}
 	for _, file := range b.Copies() {
 		if file != name {
-			err = errors.Join(err, os.Remove(file))
+			err = errors.Join(err, os.RemoveAll(file)) // one that was being made may be gone
 		}
 	}
 	return err

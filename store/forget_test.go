@@ -123,9 +123,10 @@ func TestRenew(t *testing.T) {
 	addDevice(t, s, "m")
 	say(t, s, "m")
 	want(t, s.db.copyTo(t.Context(), schemaBackup(b.Dir, 1, at(0))), nil)
+	want(t, s.db.copyTo(t.Context(), filepath.Join(b.Dir, at(0).Format(backupName)+copyEnd)), nil) // the program was killed
 	_, err := s.Forget(t.Context(), "m")
 	want(t, err, nil)
-	if found := grep(t, dir); len(found) != 1 {
+	if found := grep(t, dir); len(found) != 2 {
 		t.Errorf("%v", found)
 	}
 	want(t, b.Renew(t.Context()), nil)

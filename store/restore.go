@@ -23,7 +23,13 @@ func Restore(ctx context.Context, archive, data, path string, now time.Time) (as
 		return "", err
 	}
 	defer unlock()
-	staged, err := os.MkdirTemp(data, "restore-*.part")
+	left, _ := filepath.Glob(filepath.Join(data, stagedPattern)) // the pattern is right
+	for _, dir := range left {                                   // a restore was killed
+		if err := os.RemoveAll(dir); err != nil {
+			return "", err
+		}
+	}
+	staged, err := os.MkdirTemp(data, stagedPattern)
 	if err != nil {
 		return "", err
 	}
@@ -54,11 +60,14 @@ func Restore(ctx context.Context, archive, data, path string, now time.Time) (as
 			}
 		}
 	}
-	if !r.used {
-		return "", nil
+	if err := syncFile(data); err != nil || r.used {
+		return r.aside, err
 	}
-	return r.aside, nil
+	return "", nil
 }
+
+// stagedPattern names the folder into which an archive is unpacked.
+const stagedPattern = "restore-*.part"
 
 // checkStaged looks whether the database of an archive is sound and of a schema that is known.
 func checkStaged(ctx context.Context, name, archive string) error {

@@ -227,7 +227,10 @@ func (d *database) upSQLite(ctx context.Context, o Options, alone bool) error {
 	m.backup = func(ctx context.Context, from int64) error {
 		name := schemaBackup(o.Backups, from, o.Now())
 		o.Log.Info("the schema of the database is changed", "from", from, "to", m.latest(), "backup", name)
-		return d.copyTo(ctx, name)
+		if err := d.copyTo(ctx, name+partEnd); err != nil {
+			return err
+		}
+		return publish(name+partEnd, name)
 	}
 	return o.broken(m.up(ctx))
 }
@@ -251,26 +254,19 @@ func (d *database) check(ctx context.Context, limit time.Duration) error {
 
 var errUnsound = errors.New("the check of the database failed")
 
-// copyTo writes a sound copy of the database to a new file, for the owner only, while it is used.
+// copyTo writes a sound copy of the database to a file, for the owner only, while it is used. There is none if it fails.
 func (d *database) copyTo(ctx context.Context, name string) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	part := name + ".part"
-	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // an empty file keeps its mode
+	f, err := createPart(name) // an empty file keeps its mode
 	if err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := errors.Join(d.vacuumInto(ctx, part), checkFile(ctx, part)); err != nil {
-		return errors.Join(err, os.Remove(part))
+	if err := errors.Join(d.vacuumInto(ctx, name), checkFile(ctx, name)); err != nil {
+		return errors.Join(err, os.Remove(name))
 	}
-	return os.Rename(part, name)
+	return nil
 }
 
 // vacuumInto copies on a connection of its own, beside which others write if the journal lets them.
@@ -304,7 +300,7 @@ func checkFile(ctx context.Context, name string) error {
 // findBackup returns the newest copy of the database in a folder, or "".
 func findBackup(dir string) string {
 	var found string
-	for _, pattern := range []string{"xiaozhi-*.tar.gz", "schema-*.db"} {
+	for _, pattern := range []string{backupPattern, schemaPattern} {
 		names, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are right
 		for _, name := range names {
 			if found == "" || modified(name).After(modified(found)) {
