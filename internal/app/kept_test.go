@@ -287,3 +287,35 @@ func TestAgentOfKeptTurn(t *testing.T) {
 		}
 	})
 }
+
+// TestSpokenForget: who has the assistant forget what was said deletes it from the store as well, with that order itself; what is said after
+// that is another talk. Another device's talk stays.
+func TestSpokenForget(t *testing.T) {
+	order := providers.ToolCall{ID: "c1", Name: "forget_conversation", Arguments: "{}"}
+	first := script{data: t.TempDir(), llm: []providertest.Step{
+		providertest.Say("I remember."), providertest.Say("A fine colour."), providertest.Call(order), providertest.Say("It is forgotten."), providertest.Say("Yes."),
+	}}
+	first.replace = func(h *harness, o *agent.Options) {
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), musicLibrary{})
+	}
+	inMemory(t, first, func(ctx context.Context, t *testing.T, h *harness) {
+		hall := h.speaker(ctx, t, devicetest.Options{DeviceID: attic, NoMCP: true})
+		types(ctx, t, hall, "the hall is blue")
+		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true})
+		types(ctx, t, d, "my sofa is green")
+		time.Sleep(time.Second) // it is written
+		types(ctx, t, d, "forget what I said")
+		types(ctx, t, d, "are you there")
+		time.Sleep(time.Second)
+		if err := h.app.stored.Log.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		turns, err := h.app.stored.Turns.List(ctx, "", store.Page{})
+		if err != nil || len(turns) != 2 || turns[0].Heard != "are you there" || turns[1].Heard != "the hall is blue" {
+			t.Errorf("%+v %v", turns, err)
+		}
+		if got := h.dialogue(); strings.Contains(got, "sofa") {
+			t.Errorf("the model is shown %s", got)
+		}
+	})
+}
