@@ -17,7 +17,7 @@ func startEcho(t *testing.T, env ...string) (*server, *openaitest.Server) {
 	t.Helper()
 	cloud := startCloud(t)
 	cloud.Handle(openaitest.Chat, echo)
-	return start(t, setup{env: append(cloudEnv(cloud), env...)}), cloud
+	return start(t, setup{hears: true, env: append(cloudEnv(cloud), env...)}), cloud
 }
 
 // sent counts the text messages of a device that hold all parts.
