@@ -25,7 +25,7 @@ type Device struct {
 	id      string
 	history history.Log
 	learned turn.Learned
-	role    string // the prompt that the user chose; "" for the configured one
+	role    role // the agent that the user chose
 	queue   announcements
 	states  map[string]feature.State // by feature
 	calls   think.Budget
@@ -220,7 +220,8 @@ func (d *Devices) forget(dev *Device) {
 type Memory struct {
 	History  []providers.Message `json:",omitempty"`
 	Language string              `json:",omitempty"` // of the last turn
-	Role     string              `json:",omitempty"` // the prompt that the user chose
+	Role     string              `json:",omitempty"` // the agent that the user chose
+	Given    Given               `json:",omitzero"`  // by which order the device had another one then
 	Hinted   time.Time           `json:",omitzero"`  // when a hint about recognition was last spoken
 	Pause    time.Duration       `json:",omitempty"` // learned: the user's pauses
 	Fast     int                 `json:",omitempty"` // turns without such a pause
@@ -238,7 +239,7 @@ func (d *Device) memory() Memory {
 // learnedMemory returns all but what was said.
 func (d *Device) learnedMemory() Memory {
 	return Memory{
-		Language: string(d.learned.Lang), Role: d.role, Hinted: d.learned.Hinted,
+		Language: string(d.learned.Lang), Role: d.role.name, Given: d.role.given, Hinted: d.learned.Hinted,
 		Pause: d.learned.Pause.Need, Fast: d.learned.Pause.Fast, Echoes: d.learned.Echoes, Spoke: d.learned.Spoke,
 	}
 }
@@ -258,7 +259,7 @@ func (d *Devices) Remember(id string, m Memory) {
 // recall fills a record that is empty.
 func (d *Device) recall(m Memory) {
 	d.history = history.New(m.History)
-	d.role = m.Role
+	d.role = role{m.Role, m.Given}
 	d.learned = turn.Learned{
 		Lang: text.Lang(m.Language), Pause: turn.LearnedPause{Need: m.Pause, Fast: m.Fast}, Echoes: m.Echoes, Spoke: m.Spoke, Hinted: m.Hinted,
 	}

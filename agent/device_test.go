@@ -50,7 +50,7 @@ func TestForgottenRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first.role = "pirate"
+		first.role.name = "pirate"
 		waits := make(chan *Device)
 		go func() {
 			dev, err := d.acquire(t.Context(), "a")
@@ -63,7 +63,7 @@ func TestForgottenRecord(t *testing.T) {
 		d.Forget("a")
 		d.Forget("nobody")
 		second, err := d.acquire(t.Context(), "a") // does not wait for the first
-		if err != nil || second == first || second.role != "" {
+		if err != nil || second == first || second.role.name != "" {
 			t.Errorf("%+v, %v", second, err)
 		}
 		d.release(first)

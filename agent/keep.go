@@ -97,7 +97,7 @@ const (
 type kept struct {
 	loaded  bool // it was asked, and has answered
 	learned turn.Learned
-	role    string
+	role    role
 }
 
 const (

@@ -33,6 +33,20 @@ type Persona struct {
 	Forgets   bool // what was said is not kept after the conversation
 	Revision  int  // of its settings, for the keeper; 0: it has none
 	Record    Record
+	Given     Given // of the device's own one: by which order it has that
+}
+
+// Given tells the order by which a device has its own agent from others. A role that was chosen before another order was
+// given ends with it.
+type Given struct {
+	Agent string `json:",omitempty"` // that the settings name
+	Times int    `json:",omitempty"` // how often somebody gave the device one beside them
+}
+
+// role is the agent that the user has chosen.
+type role struct {
+	name  string // "": the device's own
+	given Given  // that one's, when it was chosen
 }
 
 // persona returns the agent of that name, or the device's own one of "", with all that
@@ -67,21 +81,27 @@ func (o *Options) persona(name string) (p Persona, ok bool) {
 // be called at any time.
 type whom struct {
 	o      *Options
-	chosen atomic.Pointer[string] // by the user; nil and "": the device's own
+	chosen atomic.Pointer[role] // by the user; nil: the device's own
 }
 
-func (w *whom) choose(name string) { w.chosen.Store(&name) }
+func (w *whom) choose(r role) { w.chosen.Store(&r) }
 
-// now returns whom the device talks to, as the agents are at this moment. One that is
-// not there any more gives way to the device's own.
+// over reports whether a role has ended because the device was given an agent since.
+func (w *whom) over(r role) bool {
+	own, _ := w.o.persona("")
+	return r.name != "" && r.given != own.Given
+}
+
+// now returns whom the device talks to, as the agents are at this moment. A role gives way to the device's own agent
+// when it is not there any more, or when the device was given an agent since.
 func (w *whom) now() Persona {
-	if name := w.chosen.Load(); name != nil && *name != "" {
-		if p, ok := w.o.persona(*name); ok {
+	own, _ := w.o.persona("")
+	if r := w.chosen.Load(); r != nil && r.name != "" && r.given == own.Given {
+		if p, ok := w.o.persona(r.name); ok {
 			return p
 		}
 	}
-	p, _ := w.o.persona("")
-	return p
+	return own
 }
 
 // ears is the recogniser of whom the device talks to when an utterance begins.
@@ -115,6 +135,10 @@ func (c *Conversation) Persona() Persona { return c.whom.now() }
 
 // recast has the rules heed whom the device talks to now.
 func (c *Conversation) recast() Persona {
+	if c.whom.over(c.dev.role) { // for good, also if the device is given the one of before
+		c.dev.role = role{}
+		c.whom.choose(c.dev.role)
+	}
 	p := c.whom.now()
 	c.rules.NoChinese, c.rules.DeviceLang = p.NoChinese, cmp.Or(p.Language, text.Lang(c.env.Session.Language))
 	return p
@@ -137,11 +161,12 @@ func (h host) SetRole(name string) (other bool, err error) {
 	if !ok {
 		return false, feature.ErrNoRole
 	}
-	if own, _ := h.o.persona(""); p.Name == own.Name {
+	own, _ := h.o.persona("")
+	if p.Name == own.Name {
 		name = ""
 	}
-	h.dev.role = name
-	h.whom.choose(name)
+	h.dev.role = role{name, own.Given}
+	h.whom.choose(h.dev.role)
 	h.recast()
 	return name != "", nil
 }
