@@ -67,8 +67,10 @@ func (t *Agents) Put(ctx context.Context, slug, owner string, r AgentRevision, k
 		if _, err := execIn(ctx, tx, insert("agent_revisions", revisionColumns), r.fields()...); err != nil {
 			return err
 		}
-		_, err = execIn(ctx, tx, "DELETE FROM agent_revisions WHERE agent_id = $1 AND rev <= $2", a.ID, r.Rev-keep)
-		return err
+		if _, err = execIn(ctx, tx, "DELETE FROM agent_revisions WHERE agent_id = $1 AND rev <= $2", a.ID, r.Rev-keep); err != nil {
+			return err
+		}
+		return agentsChanged(ctx, tx)
 	})
 	if errors.Is(err, ErrExists) { // somebody else has made it at the same time
 		err = ErrConflict
@@ -97,20 +99,55 @@ func (t *Agents) List(ctx context.Context) ([]Agent, []AgentRevision, error) {
 	return agents, revisions, err
 }
 
-// Revisions lists what an agent was, the newest first, also of one that was deleted.
-func (t *Agents) Revisions(ctx context.Context, slug string) ([]AgentRevision, error) {
-	return list[AgentRevision](ctx, t.db.read, selectRevision+" WHERE a.slug = $1 ORDER BY r.rev DESC", slug)
+// Revisions lists what an agent was, the newest first, also of one that was deleted, and whose it is.
+func (t *Agents) Revisions(ctx context.Context, slug string) (all []AgentRevision, owner string, err error) {
+	a, err := first[Agent](ctx, t.db.read, selectAgent+" WHERE slug = $1", slug)
+	if errors.Is(err, ErrNotFound) {
+		return nil, "", nil
+	}
+	if err == nil {
+		all, err = list[AgentRevision](ctx, t.db.read, selectRevision+" WHERE a.slug = $1 ORDER BY r.rev DESC", slug)
+	}
+	return all, a.OwnerID, err
 }
 
 // Delete hides an agent: [ErrNotFound] if it is not there. Its revisions and the devices that have it stay.
 func (t *Agents) Delete(ctx context.Context, slug string) error {
-	return t.db.execOne(ctx, "UPDATE agents SET deleted_at = $1 WHERE slug = $2 AND deleted_at IS NULL AND rev > 0", t.db.clock().UnixMilli(), slug)
+	return t.db.change(ctx, func(tx *sql.Tx) error {
+		n, err := execIn(ctx, tx, "UPDATE agents SET deleted_at = $1 WHERE slug = $2 AND deleted_at IS NULL AND rev > 0", t.db.clock().UnixMilli(), slug)
+		if err == nil && n == 0 {
+			return ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return agentsChanged(ctx, tx)
+	})
 }
 
-// Assign gives a device the agent of a slug, wherever that is set; "" takes it away. [ErrNotFound]: there is no such
-// device.
-func (t *Agents) Assign(ctx context.Context, deviceID, slug string) error {
-	return t.db.change(ctx, func(tx *sql.Tx) error {
+// agentsChanged counts a change of agents, or of whom devices have. It is the last step of a transaction: those of other
+// servers wait for it.
+func agentsChanged(ctx context.Context, tx *sql.Tx) error {
+	_, err := execIn(ctx, tx, "UPDATE changes SET times = times + 1 WHERE what = 'agents'")
+	return err
+}
+
+// Changes counts the changes that anybody has made of agents, and of whom devices have. It is one row: ask it as often as
+// you like.
+func (t *Agents) Changes(ctx context.Context) (int, error) {
+	return count(ctx, t.db.read, "SELECT times FROM changes WHERE what = 'agents'")
+}
+
+// Assignment is the agent that a device was given.
+type Assignment struct {
+	Slug  string // "": none any more
+	Times int    // how often it was given one, or none
+}
+
+// Assign gives a device the agent of a slug, wherever that is set; "" takes it away. It returns how often that was done
+// with the device. [ErrNotFound]: there is no such device.
+func (t *Agents) Assign(ctx context.Context, deviceID, slug string) (times int, err error) {
+	err = t.db.change(ctx, func(tx *sql.Tx) error {
 		var a Agent
 		if slug != "" {
 			var err error
@@ -118,28 +155,37 @@ func (t *Agents) Assign(ctx context.Context, deviceID, slug string) error {
 				return err
 			}
 		}
-		n, err := execIn(ctx, tx, "UPDATE devices SET agent_id = $1 WHERE id = $2", maybe{&a.ID}, deviceID)
+		n, err := execIn(ctx, tx, "UPDATE devices SET agent_id = $1, agent_times = agent_times + 1 WHERE id = $2", maybe{&a.ID}, deviceID)
 		if err == nil && n == 0 {
 			err = ErrNotFound
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		if times, err = count(ctx, tx, "SELECT agent_times FROM devices WHERE id = $1", deviceID); err != nil {
+			return err
+		}
+		return agentsChanged(ctx, tx)
 	})
+	return times, err
 }
 
-// Assigned returns the slugs of the agents of devices, by their ids.
-func (t *Agents) Assigned(ctx context.Context) (map[string]string, error) {
-	rows, err := t.db.read.QueryContext(ctx, "SELECT d.id, a.slug FROM devices d JOIN agents a ON a.id = d.agent_id")
+// Assigned returns whom devices were given, by their ids.
+func (t *Agents) Assigned(ctx context.Context) (map[string]Assignment, error) {
+	const query = "SELECT d.id, a.slug, d.agent_times FROM devices d LEFT JOIN agents a ON a.id = d.agent_id WHERE d.agent_id IS NOT NULL OR d.agent_times > 0"
+	rows, err := t.db.read.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	all := map[string]string{}
+	all := map[string]Assignment{}
 	for rows.Next() {
-		var id, slug string
-		if err := rows.Scan(&id, &slug); err != nil {
+		var id string
+		var a Assignment
+		if err := rows.Scan(&id, maybe{&a.Slug}, whole{&a.Times}); err != nil {
 			return nil, err
 		}
-		all[id] = slug
+		all[id] = a
 	}
 	return all, rows.Err()
 }

@@ -123,7 +123,12 @@ func (t *Devices) Identities(ctx context.Context) ([]Identity, []Pairing, error)
 // Commit writes a change.
 func (t *Devices) Commit(ctx context.Context, c DeviceChange) error {
 	return t.db.change(ctx, func(tx *sql.Tx) error {
+		given := 0
 		for _, id := range c.Drop {
+			n, err := count(ctx, tx, "SELECT COUNT(*) FROM devices WHERE id = $1 AND agent_times > 0", id)
+			if given += n; err != nil {
+				return err
+			}
 			if _, err := execIn(ctx, tx, "DELETE FROM devices WHERE id = $1", id); err != nil {
 				return err
 			}
@@ -143,6 +148,9 @@ func (t *Devices) Commit(ctx context.Context, c DeviceChange) error {
 			if _, err := execIn(ctx, tx, "DELETE FROM pairings WHERE device_id = $1", id); err != nil {
 				return err
 			}
+		}
+		if given > 0 {
+			return agentsChanged(ctx, tx)
 		}
 		return nil
 	})

@@ -44,7 +44,7 @@ func TestLogRow(t *testing.T) {
 		addDevice(t, s, "m")
 		talk := Conversation{ID: "c", DeviceID: "m", AgentID: "a", UserID: "u", BeganAt: at(0), Title: "时间"}
 		turn := Turn{
-			ID: "t", ConversationID: "c", DeviceID: "m", Seq: 1, At: at(1), Kind: "user", Mode: "auto", AgentRev: 2, SettingsID: 3, Language: "zh", Heard: "几点了", Said: "九点。",
+			ID: "t", ConversationID: "c", DeviceID: "m", Seq: 1, At: at(1), Kind: "user", Mode: "auto", AgentID: "a", AgentRev: 2, Language: "zh", Heard: "几点了", Said: "九点。",
 			Cause: "done", Fault: "f", EOU: time.Second, ASR: 2, TTFT: 3 * time.Millisecond, TTFS: 4 * time.Millisecond, TTFB: 5 * time.Millisecond, Added: 6 * time.Millisecond,
 			E2E: 7 * time.Millisecond, LeadMin: -8 * time.Millisecond, Frames: 9, Underruns: 10, Steps: 11, Speculation: "adopted", ASRName: "x", LLMName: "y", TTSName: "z",
 			TokensIn: 12, TokensOut: 13, TTSChars: 14, ASRSound: 15 * time.Millisecond, CostMicros: 16, Rating: -1, Spans: "[]",
@@ -536,7 +536,7 @@ func TestLogRest(t *testing.T) {
 	}
 }
 
-// TestAgentOfTurn: a conversation names whom its last turn is of, also one whose settings the store does not have.
+// TestAgentOfTurn: a turn names whom it is of, and a conversation whom its last one is of, also one whose settings the store does not have.
 func TestAgentOfTurn(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
@@ -554,12 +554,13 @@ func TestAgentOfTurn(t *testing.T) {
 				Turn: Turn{ID: id, Seq: seq, At: at(seq), Kind: "user", Cause: "done", AgentRev: seq},
 			})
 			flush(t, s)
-			if turn, _, _, err := s.Turns.Get(ctx, id); err != nil || turn.AgentRev != seq {
+			turn, _, _, err := s.Turns.Get(ctx, id)
+			if err != nil || turn.AgentRev != seq {
 				t.Errorf("%+v %v", turn, err)
 			}
 			c, err := s.Conversations.Get(ctx, talk)
-			if err != nil {
-				t.Fatal(err)
+			if err != nil || turn.AgentID != c.AgentID && slug != "" || turn.AgentID != "" && slug == "" {
+				t.Errorf("a turn of %q is %q's, in a talk of %q, %v", slug, turn.AgentID, c.AgentID, err)
 			}
 			return c.AgentID
 		}

@@ -83,12 +83,13 @@ func (m *migrator) latest() int64 {
 
 // up takes each step that is missing, with a backup before it unless the database is new.
 func (m *migrator) up(ctx context.Context) error {
-	for {
+	for fresh := false; ; {
 		has, err := m.GetDBVersion(ctx)
 		if err != nil || has >= m.latest() {
 			return err
 		}
-		if has > 0 && m.backup != nil {
+		fresh = fresh || has == 0
+		if !fresh && m.backup != nil {
 			if err := m.backup(ctx, has); err != nil {
 				return fmt.Errorf("back up before changing the schema: %w", err)
 			}

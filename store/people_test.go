@@ -175,7 +175,7 @@ func TestAgents(t *testing.T) {
 		if r.AgentID = all[0].ID; all[0].Rev != 2 || all[0].OwnerID != "u" || !reflect.DeepEqual(revisions[0], r) {
 			t.Errorf("%+v %+v", all, revisions)
 		}
-		if all, err := s.Agents.Revisions(ctx, "pirate"); err != nil || len(all) != 2 || all[1].Rev != 1 {
+		if all, owner, err := s.Agents.Revisions(ctx, "pirate"); err != nil || owner != "u" || len(all) != 2 || all[1].Rev != 1 {
 			t.Errorf("%+v %v", all, err)
 		}
 		want(t, s.Agents.Delete(ctx, "pirate"), nil)
@@ -186,7 +186,7 @@ func TestAgents(t *testing.T) {
 		for rev := 3; rev <= 5; rev++ { // it is there again
 			want(t, s.Agents.Put(ctx, "pirate", "", AgentRevision{Rev: rev, Doc: "{}"}, 3), nil)
 		}
-		if all, err := s.Agents.Revisions(ctx, "pirate"); err != nil || len(all) != 3 || all[2].Rev != 3 {
+		if all, owner, err := s.Agents.Revisions(ctx, "pirate"); err != nil || owner != "u" || len(all) != 3 || all[2].Rev != 3 {
 			t.Errorf("%+v %v", all, err)
 		}
 		if all, _, err := s.Agents.List(ctx); err != nil || len(all) != 1 || all[0].OwnerID != "u" {
@@ -200,27 +200,37 @@ func TestAgentsOfDevices(t *testing.T) {
 		ctx := t.Context()
 		want(t, s.Devices.Commit(ctx, DeviceChange{Save: []Identity{{ID: "d", Address: "d", State: DevicePaired}, {ID: "e", Address: "e", State: DevicePaired}}}), nil)
 		want(t, s.Agents.Put(ctx, "pirate", "", AgentRevision{Rev: 1, Doc: "{}"}, 3), nil)
-		want(t, s.Agents.Assign(ctx, "d", "pirate"), nil)
-		want(t, s.Agents.Assign(ctx, "e", "teacher"), nil) // which is set somewhere else
-		want(t, s.Agents.Assign(ctx, "f", "nurse"), ErrNotFound)
-		given := func(want map[string]string) {
+		assign := func(device, slug string, times int, failure error) {
+			t.Helper()
+			if n, err := s.Agents.Assign(ctx, device, slug); n != times || !errors.Is(err, failure) {
+				t.Errorf("%d %v, want %d %v", n, err, times, failure)
+			}
+		}
+		assign("d", "pirate", 1, nil)
+		assign("e", "teacher", 1, nil) // which is set somewhere else
+		assign("f", "nurse", 0, ErrNotFound)
+		given := func(want map[string]Assignment) {
 			t.Helper()
 			if got, err := s.Agents.Assigned(ctx); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%v %v, want %v", got, err, want)
 			}
 		}
-		given(map[string]string{"d": "pirate", "e": "teacher"})
+		given(map[string]Assignment{"d": {"pirate", 1}, "e": {"teacher", 1}})
 		if all, _, err := s.Agents.List(ctx); err != nil || len(all) != 1 {
 			t.Errorf("%+v %v", all, err)
 		}
 		want(t, s.Agents.Delete(ctx, "teacher"), ErrNotFound)
 		want(t, s.Agents.Delete(ctx, "pirate"), nil)
-		given(map[string]string{"d": "pirate", "e": "teacher"})
+		given(map[string]Assignment{"d": {"pirate", 1}, "e": {"teacher", 1}})
 		want(t, s.Agents.Put(ctx, "teacher", "", AgentRevision{Rev: 1, Doc: "{}"}, 3), nil)
-		want(t, s.Agents.Assign(ctx, "d", ""), nil)
-		given(map[string]string{"e": "teacher"})
+		assign("d", "", 2, nil)
+		given(map[string]Assignment{"d": {"", 2}, "e": {"teacher", 1}})
 		want(t, s.Devices.Commit(ctx, DeviceChange{Drop: []string{"e"}}), nil)
-		given(map[string]string{})
+		given(map[string]Assignment{"d": {"", 2}})
+		want(t, s.Devices.Commit(ctx, DeviceChange{Drop: []string{"nobody"}}), nil)
+		if n, err := s.Agents.Changes(ctx); n != 7 || err != nil { // what failed, and who had none, does not count
+			t.Errorf("%d changes, %v", n, err)
+		}
 	})
 }
 

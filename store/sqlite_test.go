@@ -75,15 +75,18 @@ func TestForeignFile(t *testing.T) {
 	}
 }
 
-// nextSchema is the program's schema and one step more.
-func nextSchema(t *testing.T) fs.FS {
+// nextSchema is the program's schema, of the version knows, and one step more.
+func nextSchema(t *testing.T) (files fstest.MapFS, knows int64) {
 	t.Helper()
-	content, err := fs.ReadFile(migrations, "migrations/00001_first.sql")
+	files = fstest.MapFS{"99999_next.sql": {Data: []byte("-- +goose Up\nCREATE TABLE pets (id TEXT PRIMARY KEY, picture BLOB);\nINSERT INTO pets VALUES ('cat', NULL);\n")}}
+	all, err := fs.ReadDir(migrations, "migrations")
 	want(t, err, nil)
-	return fstest.MapFS{
-		"00001_first.sql": {Data: content},
-		"00002_next.sql":  {Data: []byte("-- +goose Up\nCREATE TABLE pets (id TEXT PRIMARY KEY, picture BLOB);\nINSERT INTO pets VALUES ('cat', NULL);\n")},
+	for _, f := range all {
+		content, err := fs.ReadFile(migrations, "migrations/"+f.Name())
+		want(t, err, nil)
+		files[f.Name()] = &fstest.MapFile{Data: content}
 	}
+	return files, int64(len(all))
 }
 
 // TestMigration: before the schema is changed the file is copied, and a program that does not know the new one is
@@ -92,7 +95,8 @@ func TestMigration(t *testing.T) {
 	dir := t.TempDir()
 	path, backups := filepath.Join(dir, "xiaozhi.db"), filepath.Join(dir, "backups")
 	made(t, path, 10)
-	newer := Options{Path: path, Backups: backups, hooks: hooks{migrations: nextSchema(t)}}
+	files, knows := nextSchema(t)
+	newer := Options{Path: path, Backups: backups, hooks: hooks{migrations: files}}
 	for range 2 {
 		s, err := Open(t.Context(), newer)
 		want(t, err, nil)
@@ -111,7 +115,7 @@ func TestMigration(t *testing.T) {
 	before, err := os.ReadFile(path)
 	want(t, err, nil)
 	_, err = Open(t.Context(), Options{Path: path, Backups: backups})
-	if e, ok := errors.AsType[*NewerError](err); !ok || e.Has != 2 || e.Knows != 1 || e.Backup != copies[0] || !strings.Contains(err.Error(), copies[0]) {
+	if e, ok := errors.AsType[*NewerError](err); !ok || e.Has != 99999 || e.Knows != knows || e.Backup != copies[0] || !strings.Contains(err.Error(), copies[0]) {
 		t.Errorf("error %v", err)
 	}
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, before) {
@@ -124,12 +128,38 @@ func TestMigration(t *testing.T) {
 	}
 }
 
+// TestOldSchema: what a program of the first schema has written is there with the one of today.
+func TestOldSchema(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "xiaozhi.db")
+	files, _ := nextSchema(t)
+	first := fstest.MapFS{"00001_first.sql": files["00001_first.sql"]}
+	old, err := Open(t.Context(), Options{Path: path, hooks: hooks{migrations: first}})
+	want(t, err, nil)
+	for _, row := range []string{
+		"INSERT INTO agents (id, slug, rev) VALUES ('a', 'pirate', 2)",
+		"INSERT INTO devices (id, address, client, state, keeps, told, first_at, agent_id) VALUES ('m', 'm', '', 'paired', TRUE, TRUE, 1, 'a')",
+		"INSERT INTO conversations (id, device_id, agent_id, began_at) VALUES ('c', 'm', 'a', 1)",
+		"INSERT INTO turns (id, conversation_id, device_id, seq, at, kind, agent_rev, heard, cause) VALUES ('t', 'c', 'm', 1, 1, 'user', 2, 'hello', 'done')",
+	} {
+		_, err := old.db.now.ExecContext(t.Context(), row)
+		want(t, err, nil)
+	}
+	want(t, old.Close(), nil)
+	s := openFile(t, path)
+	if turn, _, _, err := s.Turns.Get(t.Context(), "t"); err != nil || turn.Heard != "hello" || turn.AgentRev != 2 || turn.AgentID != "" {
+		t.Errorf("%+v %v", turn, err)
+	}
+	if given, err := s.Agents.Assigned(t.Context()); err != nil || given["m"] != (Assignment{"pirate", 0}) {
+		t.Errorf("%v %v", given, err)
+	}
+}
+
 // TestMigrationFails: a step that fails leaves nothing of itself.
 func TestMigrationFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	made(t, path, 1)
-	files := nextSchema(t).(fstest.MapFS)
-	files["00002_next.sql"].Data = append(files["00002_next.sql"].Data, "INSERT INTO pets VALUES ('cat', NULL);\n"...)
+	files, _ := nextSchema(t)
+	files["99999_next.sql"].Data = append(files["99999_next.sql"].Data, "INSERT INTO pets VALUES ('cat', NULL);\n"...)
 	if _, err := Open(t.Context(), Options{Path: path, hooks: hooks{migrations: files}}); err == nil {
 		t.Error("it has not failed")
 	}
@@ -142,14 +172,15 @@ func TestMigrationFails(t *testing.T) {
 // TestPostgresMigration: the words of SQLite are swapped, and a newer schema is refused.
 func TestPostgresMigration(t *testing.T) {
 	url := postgresURL(t)
-	s, err := Open(t.Context(), Options{URL: url, hooks: hooks{migrations: nextSchema(t)}})
+	files, knows := nextSchema(t)
+	s, err := Open(t.Context(), Options{URL: url, hooks: hooks{migrations: files}})
 	want(t, err, nil)
 	if n, err := count(t.Context(), s.db.read, "SELECT COUNT(*) FROM information_schema.columns WHERE column_name = 'picture' AND data_type = 'bytea'"); n != 1 || err != nil {
 		t.Error(n, err)
 	}
 	want(t, s.Close(), nil)
 	_, err = Open(t.Context(), Options{URL: url})
-	if e, ok := errors.AsType[*NewerError](err); !ok || e.Has != 2 || e.Knows != 1 {
+	if e, ok := errors.AsType[*NewerError](err); !ok || e.Has != 99999 || e.Knows != knows {
 		t.Errorf("error %v", err)
 	}
 }
@@ -177,7 +208,8 @@ func TestLock(t *testing.T) {
 	if all, _, err := s.Devices.Identities(t.Context()); err != nil || len(all) != 2 {
 		t.Error(len(all), err)
 	}
-	_, err = Open(t.Context(), Options{Path: path, Tool: true, hooks: hooks{migrations: nextSchema(t)}})
+	files, _ := nextSchema(t)
+	_, err = Open(t.Context(), Options{Path: path, Tool: true, hooks: hooks{migrations: files}})
 	if _, ok := errors.AsType[*LockedError](err); !ok {
 		t.Errorf("a command changed the schema under a server: %v", err)
 	}

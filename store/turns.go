@@ -36,8 +36,8 @@ type Turn struct {
 	Seq            int // within the conversation, from one
 	At             time.Time
 	Kind, Mode     string
-	AgentRev       int // of the agent's settings; 0: the store has none of them
-	SettingsID     int
+	AgentID        string // whom it is of
+	AgentRev       int    // of that agent's settings; 0: the store has none of them
 	Language       string
 	Heard          string // what the user said
 	Said           string // what the user heard of the reply
@@ -55,14 +55,14 @@ type Turn struct {
 	Spans                                           string // JSON, at most 8 KiB
 }
 
-const turnColumns = "id, conversation_id, device_id, seq, at, kind, mode, agent_rev, settings_id, language, heard, said, cause, fault, " +
+const turnColumns = "id, conversation_id, device_id, seq, at, kind, mode, agent_id, agent_rev, language, heard, said, cause, fault, " +
 	"eou_ms, asr_ms, ttft_ms, ttfs_ms, ttfb_ms, added_ms, e2e_ms, lead_min_ms, frames, underruns, steps, speculation, asr, llm, tts, " +
 	"tokens_in, tokens_out, tts_chars, asr_sound_ms, cost_micros, rating, spans"
 
 func (t *Turn) fields() []any {
 	return []any{
-		text{&t.ID}, text{&t.ConversationID}, text{&t.DeviceID}, whole{&t.Seq}, stamp{&t.At}, text{&t.Kind}, maybe{&t.Mode}, number{&t.AgentRev},
-		number{&t.SettingsID}, maybe{&t.Language}, maybe{&t.Heard}, maybe{&t.Said}, text{&t.Cause}, maybe{&t.Fault},
+		text{&t.ID}, text{&t.ConversationID}, text{&t.DeviceID}, whole{&t.Seq}, stamp{&t.At}, text{&t.Kind}, maybe{&t.Mode}, maybe{&t.AgentID}, number{&t.AgentRev},
+		maybe{&t.Language}, maybe{&t.Heard}, maybe{&t.Said}, text{&t.Cause}, maybe{&t.Fault},
 		span{&t.EOU}, span{&t.ASR}, span{&t.TTFT}, span{&t.TTFS}, span{&t.TTFB}, span{&t.Added}, span{&t.E2E}, span{&t.LeadMin},
 		number{&t.Frames}, number{&t.Underruns}, number{&t.Steps}, maybe{&t.Speculation}, maybe{&t.ASRName}, maybe{&t.LLMName}, maybe{&t.TTSName},
 		number{&t.TokensIn}, number{&t.TokensOut}, number{&t.TTSChars}, span{&t.ASRSound}, number{&t.CostMicros}, number{&t.Rating}, maybe{&t.Spans},
@@ -114,7 +114,7 @@ func (c *Call) fields() []any {
 type Entry struct {
 	Conversation Conversation // added with its first turn that is written
 	Turn         Turn
-	Agent        string // slug of whom the turn is of, made if the store has none, in place of Conversation.AgentID; "": not known
+	Agent        string // slug of whom the turn is of, made if the store has none, in place of Conversation.AgentID and Turn.AgentID; "": not known
 	Messages     []Message
 	Calls        []Call
 	// Rest adds Messages and Calls, on the goroutine that writes: whoever hands a turn over does not wait for that. nil:

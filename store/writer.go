@@ -248,6 +248,7 @@ func (w *writer) entry(ctx context.Context, e *Entry) error {
 		if c.AgentID, err = w.agent(ctx, e.Agent); err != nil {
 			return err
 		}
+		turn.AgentID = c.AgentID
 	}
 	if _, err := w.conversation.ExecContext(ctx, c.fields()...); err != nil {
 		return err

@@ -289,6 +289,9 @@ type storedAgents struct{ store *store.Store }
 
 // Load implements [roster.Records].
 func (s storedAgents) Load(ctx context.Context) (k roster.Kept, err error) {
+	if k.Changes, err = s.store.Agents.Changes(ctx); err != nil { // before all else: what is changed meanwhile is read again
+		return k, err
+	}
 	agents, revisions, err := s.store.Agents.List(ctx)
 	if err != nil {
 		return k, err
@@ -302,9 +305,16 @@ func (s storedAgents) Load(ctx context.Context) (k roster.Kept, err error) {
 			k.Agents = append(k.Agents, revisionOf(a.Slug, a.OwnerID, r))
 		}
 	}
-	k.Devices, err = s.store.Agents.Assigned(ctx)
+	given, err := s.store.Agents.Assigned(ctx)
+	k.Devices = map[string]roster.Given{}
+	for id, a := range given {
+		k.Devices[id] = roster.Given{Agent: a.Slug, Times: a.Times}
+	}
 	return k, err
 }
+
+// Changes implements [roster.Records].
+func (s storedAgents) Changes(ctx context.Context) (int, error) { return s.store.Agents.Changes(ctx) }
 
 func revisionOf(name, owner string, r store.AgentRevision) roster.Revision {
 	return roster.Revision{Agent: name, Rev: r.Rev, Doc: r.Doc, Note: r.Note, By: r.ByID, At: r.At, Owner: owner}
@@ -323,16 +333,17 @@ func (s storedAgents) Delete(ctx context.Context, name string) error {
 
 // Revisions implements [roster.Records].
 func (s storedAgents) Revisions(ctx context.Context, name string) (all []roster.Revision, err error) {
-	past, err := s.store.Agents.Revisions(ctx, name)
+	past, owner, err := s.store.Agents.Revisions(ctx, name)
 	for _, r := range past {
-		all = append(all, revisionOf(name, "", r))
+		all = append(all, revisionOf(name, owner, r))
 	}
 	return all, err
 }
 
 // Assign implements [roster.Records].
-func (s storedAgents) Assign(ctx context.Context, device, name string) error {
-	return rosterError(s.store.Agents.Assign(ctx, device, name))
+func (s storedAgents) Assign(ctx context.Context, device, name string) (times int, err error) {
+	times, err = s.store.Agents.Assign(ctx, device, name)
+	return times, rosterError(err)
 }
 
 func rosterError(err error) error {

@@ -9,6 +9,7 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/roster"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/wire"
@@ -33,14 +34,14 @@ type personas struct {
 // cast owns the agents of all devices. Its methods may be called at any time.
 type cast struct {
 	now atomic.Pointer[personas]
-	// assigned names the agent that somebody gave to a device beside the settings; "": none.
-	assigned func(device string) string
+	// assigned says which agent somebody gave to a device beside the settings.
+	assigned func(device string) roster.Given
 	// revision is that of an agent that people have made; 0: the settings or a prompt make it.
 	revision func(name string) int
 }
 
 func newCast(p *personas) *cast {
-	c := &cast{assigned: func(string) string { return "" }, revision: func(string) int { return 0 }}
+	c := &cast{assigned: func(string) roster.Given { return roster.Given{} }, revision: func(string) int { return 0 }}
 	c.Replace(p)
 	return c
 }
@@ -54,9 +55,10 @@ func (c *cast) Replace(p *personas) { c.now.Store(p) }
 func (c *cast) Of(device, name string) (persona, bool) {
 	all := c.now.Load()
 	d := all.devices[device]
-	own := name == ""
+	own, given := name == "", roster.Given{}
 	if own {
-		name = cmp.Or(d.Agent, c.assigned(device), all.first)
+		given = c.assigned(device)
+		name = cmp.Or(d.Agent, given.Agent, all.first)
 	}
 	p, ok := all.byName[name]
 	if !ok && own {
@@ -66,6 +68,7 @@ func (c *cast) Of(device, name string) (persona, bool) {
 	voice, other := p.Voice, d.Voice
 	if own {
 		first, second, voice, other = second, first, other, voice
+		p.Given = agent.Given{Agent: d.Agent, Times: given.Times}
 	}
 	p.Revision = c.revision(p.Name)
 	p.Record = recordOf(cmp.Or(d.Record, string(p.Record), all.sound))

@@ -14,6 +14,7 @@ import (
 	"xiaozhi/connection/camera"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/roster"
 	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -162,7 +163,9 @@ func TestCast(t *testing.T) {
 		{"gone", "", "default", "default", "", ""},
 		{"other", "nobody", "", "", "", ""},
 	} {
-		c.assigned = func(device string) string { return map[string]string{"given": "teacher", "gone": "removed"}[device] }
+		c.assigned = func(device string) roster.Given {
+			return roster.Given{Agent: map[string]string{"given": "teacher", "gone": "removed"}[device]}
+		}
 		p, ok := c.Of(w.device, w.name)
 		if ok != (w.agent != "") || p.Name != w.agent || p.Prompt != w.prompt || p.Voice != w.voice || string(p.Language) != w.language {
 			t.Errorf("%s, %q: %v, %+v", w.device, w.name, ok, p)

@@ -150,6 +150,9 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 		wg.Go(func() { a.accounts.Run(keep) })
 	}
 	wg.Go(func() { a.crew.rewarm(ctx) })
+	if a.stored != nil {
+		wg.Go(func() { a.crew.roster.Follow(ctx) })
+	}
 	wg.Go(func() { a.load.Watch(ctx, a.devices.Connected) })
 	wg.Go(func() { tidy(ctx, a.devices.Connected, debug.FreeOSMemory) })
 	select {

@@ -22,8 +22,15 @@ type Revision struct {
 
 // Kept holds all that [Records] keep, but the past of agents.
 type Kept struct {
-	Agents  []Revision        // the newest of each agent that is not deleted, by name
-	Devices map[string]string // ids of devices to the names of their agents, be they deleted or not
+	Agents  []Revision       // the newest of each agent that is not deleted, by name
+	Devices map[string]Given // by the ids of devices that were given agents, be those deleted or not
+	Changes int              // how many there were before this was read, of anybody
+}
+
+// Given is the agent that a device was given.
+type Given struct {
+	Agent string // its name; "": none any more
+	Times int    // how often the device was given one, or none
 }
 
 // Why records do not keep something.
@@ -42,10 +49,14 @@ type Records interface {
 	Save(ctx context.Context, r Revision) error
 	// Delete hides an agent, whose revisions stay: [ErrNone] if it is not there.
 	Delete(ctx context.Context, name string) error
-	// Revisions lists what an agent was, the newest first, also of one that was deleted: none if it never was.
+	// Revisions lists what an agent was, the newest first, also of one that was deleted: none if it never was. Whose it is
+	// says at least the newest.
 	Revisions(ctx context.Context, name string) ([]Revision, error)
-	// Assign gives an agent of any name to a device, "" takes it away: [ErrNone] if the device is not known.
-	Assign(ctx context.Context, device, name string) error
+	// Assign gives an agent of any name to a device, "" takes it away, and returns how often that was done with it:
+	// [ErrNone] if the device is not known.
+	Assign(ctx context.Context, device, name string) (times int, err error)
+	// Changes counts what was saved, deleted and assigned, by other programs too. It costs little.
+	Changes(ctx context.Context) (int, error)
 }
 
 // MaxRevisions is how many revisions of an agent are kept.
@@ -56,19 +67,20 @@ type Memory struct {
 	mu      sync.Mutex
 	agents  map[string][]Revision // oldest first
 	deleted map[string]bool
-	devices map[string]string
+	devices map[string]Given
+	changes int
 }
 
 // NewMemory returns records that hold nothing.
 func NewMemory() *Memory {
-	return &Memory{agents: map[string][]Revision{}, deleted: map[string]bool{}, devices: map[string]string{}}
+	return &Memory{agents: map[string][]Revision{}, deleted: map[string]bool{}, devices: map[string]Given{}}
 }
 
 // Load implements [Records].
 func (m *Memory) Load(context.Context) (Kept, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := Kept{Devices: maps.Clone(m.devices)}
+	k := Kept{Devices: maps.Clone(m.devices), Changes: m.changes}
 	for _, name := range slices.Sorted(maps.Keys(m.agents)) {
 		if !m.deleted[name] {
 			k.Agents = append(k.Agents, m.agents[name][len(m.agents[name])-1])
@@ -95,6 +107,7 @@ func (m *Memory) Save(ctx context.Context, r Revision) error {
 	all = append(all, r)
 	m.agents[r.Agent] = slices.Clone(all[max(0, len(all)-MaxRevisions):])
 	delete(m.deleted, r.Agent)
+	m.changes++
 	return nil
 }
 
@@ -109,6 +122,7 @@ func (m *Memory) Delete(ctx context.Context, name string) error {
 		return ErrNone
 	}
 	m.deleted[name] = true
+	m.changes++
 	return nil
 }
 
@@ -121,17 +135,22 @@ func (m *Memory) Revisions(_ context.Context, name string) ([]Revision, error) {
 	return all, nil
 }
 
+// Changes implements [Records].
+func (m *Memory) Changes(context.Context) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changes, nil
+}
+
 // Assign implements [Records].
-func (m *Memory) Assign(ctx context.Context, device, name string) error {
+func (m *Memory) Assign(ctx context.Context, device, name string) (times int, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return 0, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if name == "" {
-		delete(m.devices, device)
-	} else {
-		m.devices[device] = name
-	}
-	return nil
+	m.changes++
+	times = m.devices[device].Times + 1
+	m.devices[device] = Given{name, times}
+	return times, nil
 }

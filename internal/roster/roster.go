@@ -91,7 +91,9 @@ type Roster struct {
 
 	mu      sync.RWMutex
 	agents  map[string]Revision // the newest ones
-	devices map[string]string   // to the names of their agents
+	devices map[string]Given    // by their ids
+	changes int                 // of the records, when they were read last
+	forgot  map[string]bool     // devices that were forgotten while a change goes on
 }
 
 // Open reads what is kept. Users are not asked.
@@ -106,12 +108,12 @@ func Open(ctx context.Context, o Options) (*Roster, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Roster{o: o, changing: make(chan struct{}, 1), agents: map[string]Revision{}, devices: kept.Devices}
+	r := &Roster{o: o, changing: make(chan struct{}, 1), agents: map[string]Revision{}, devices: kept.Devices, changes: kept.Changes}
 	for _, a := range kept.Agents {
 		r.agents[a.Agent] = a
 	}
 	if r.devices == nil {
-		r.devices = map[string]string{}
+		r.devices = map[string]Given{}
 	}
 	return r, nil
 }
@@ -142,8 +144,8 @@ func (r *Roster) Docs() map[string]string {
 	return docs
 }
 
-// Assigned returns the agent that a device was given; "": none.
-func (r *Roster) Assigned(device string) string {
+// Assigned returns the agent that a device was given; the zero value: none, and never one.
+func (r *Roster) Assigned(device string) Given {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.devices[device]
@@ -155,7 +157,9 @@ func (r *Roster) Devices() map[string][]string {
 	defer r.mu.RUnlock()
 	all := map[string][]string{}
 	for _, device := range slices.Sorted(maps.Keys(r.devices)) {
-		all[r.devices[device]] = append(all[r.devices[device]], device)
+		if name := r.devices[device].Agent; name != "" {
+			all[name] = append(all[name], device)
+		}
 	}
 	return all
 }
@@ -168,6 +172,9 @@ func (r *Roster) Forget(device string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.devices, device)
+	if r.forgot != nil {
+		r.forgot[device] = true
+	}
 }
 
 // Author makes a change.
@@ -257,8 +264,10 @@ func (r *Roster) save(ctx context.Context, by Author, name, doc string) (Revisio
 	}
 	made := Revision{Agent: name, Rev: 1, Doc: doc, Note: cut(by.Note, maxNote), By: by.Name, At: r.o.Now(), Owner: by.ID}
 	if len(past) > 0 {
-		old, _ := r.Get(name)
-		made.Rev, made.Owner = past[0].Rev+1, old.Owner
+		made.Rev, made.Owner = past[0].Rev+1, past[0].Owner
+	}
+	if old, there := r.Get(name); there && old.Rev != made.Rev-1 {
+		return Revision{}, ErrConflict // another server has changed what this change was made of
 	}
 	return made, r.o.Records.Save(ctx, made)
 }
@@ -320,21 +329,27 @@ func (r *Roster) Assign(ctx context.Context, device, name string) error {
 	if name != "" && !slices.Contains(r.o.Users.Names(), name) {
 		return r.unknown(name)
 	}
-	switch err := r.o.Records.Assign(ctx, device, name); {
+	switch times, err := r.o.Records.Assign(ctx, device, name); {
 	case errors.Is(err, ErrNone):
 		return refuse(Missing, "agents/no-device", device)
 	case err != nil:
 		return unwritten(err)
+	default:
+		r.give(map[string]Given{device: {name, times}})
 	}
-	r.mu.Lock()
-	if name == "" {
-		delete(r.devices, device)
-	} else {
-		r.devices[device] = name
-	}
-	r.mu.Unlock()
 	r.o.Users.Given()
 	return nil
+}
+
+// give remembers whom devices were given, but for those that were forgotten since the change has begun.
+func (r *Roster) give(given map[string]Given) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for device, g := range given {
+		if !r.forgot[device] {
+			r.devices[device] = g
+		}
+	}
 }
 
 // lock waits for the change that goes on.
@@ -343,10 +358,21 @@ func (r *Roster) lock(ctx context.Context) (unlock func(), err error) {
 	defer stop()
 	select {
 	case r.changing <- struct{}{}:
-		return func() { <-r.changing }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	r.forgets(map[string]bool{})
+	return func() {
+		r.forgets(nil)
+		<-r.changing
+	}, nil
+}
+
+// forgets has the devices noted that are forgotten from now on, in a set; nil: none are.
+func (r *Roster) forgets(set map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgot = set
 }
 
 // editable refuses the names that no agent can have here.

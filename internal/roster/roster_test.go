@@ -106,9 +106,11 @@ func TestChanges(t *testing.T) {
 // failing are records that keep nothing.
 type failing struct{ roster.Records }
 
-func (failing) Save(context.Context, roster.Revision) error      { return errors.New("disk full") }
-func (failing) Delete(context.Context, string) error             { return errors.New("disk full") }
-func (failing) Assign(_ context.Context, device, _ string) error { return roster.ErrNone }
+func (failing) Save(context.Context, roster.Revision) error { return errors.New("disk full") }
+func (failing) Delete(context.Context, string) error        { return errors.New("disk full") }
+func (failing) Assign(context.Context, string, string) (int, error) {
+	return 0, roster.ErrNone
+}
 
 // Of what is refused nothing has changed, and one sentence in both languages says why.
 func TestRefusals(t *testing.T) {
@@ -155,7 +157,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%d: %v, want %q", i, w.err, w.says)
 		}
 	}
-	if a, ok := r.Get("pirate"); !ok || a.Rev != 1 || u.staged != staged || len(broken.List()) != 1 || r.Assigned("d") != "" {
+	if a, ok := r.Get("pirate"); !ok || a.Rev != 1 || u.staged != staged || len(broken.List()) != 1 || r.Assigned("d") != (roster.Given{}) {
 		t.Errorf("something has changed: %+v", a)
 	}
 }
@@ -176,13 +178,13 @@ func TestAssign(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, _ := open(t, m)
-	if got := again.Devices(); again.Assigned("d") != "file" || len(got) != 1 || !slices.Equal(got["file"], []string{"d"}) {
+	if got := again.Devices(); again.Assigned("d") != (roster.Given{Agent: "file", Times: 1}) || len(got) != 1 || !slices.Equal(got["file"], []string{"d"}) {
 		t.Error(again.Assigned("d"), got)
 	}
-	if again.Forget("d"); again.Assigned("d") != "" {
+	if again.Forget("d"); again.Assigned("d") != (roster.Given{}) {
 		t.Error("it is not forgotten")
 	}
-	if err := r.Assign(t.Context(), "d", ""); err != nil || r.Assigned("d") != "" {
+	if err := r.Assign(t.Context(), "d", ""); err != nil || r.Assigned("d") != (roster.Given{Times: 2}) || len(r.Devices()) != 0 {
 		t.Error(err)
 	}
 }

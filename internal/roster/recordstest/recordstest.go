@@ -33,16 +33,17 @@ func Run(t *testing.T, devices [2]string, owner string, open func(t *testing.T) 
 	past(t, open(t), "pirate", second, first)
 	past(t, open(t), "nobody")
 
-	is(t, open(t).Assign(ctx, devices[0], "pirate"), nil)
-	is(t, open(t).Assign(ctx, devices[1], "set somewhere else"), nil)
-	given := map[string]string{devices[0]: "pirate", devices[1]: "set somewhere else"}
+	assign(t, open(t), devices[0], "pirate", 1)
+	assign(t, open(t), devices[1], "set somewhere else", 1)
+	given := map[string]roster.Given{devices[0]: {Agent: "pirate", Times: 1}, devices[1]: {Agent: "set somewhere else", Times: 1}}
 	holds(t, open(t), []roster.Revision{second, nurse}, given)
 
 	t.Run("of a change that fails nothing is kept", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		third := roster.Revision{Agent: "pirate", Rev: 3, Doc: `{}`, At: at}
-		for _, err := range []error{open(t).Save(ctx, third), open(t).Delete(ctx, "pirate"), open(t).Assign(ctx, devices[0], "")} {
+		_, err := open(t).Assign(ctx, devices[0], "")
+		for _, err := range []error{open(t).Save(ctx, third), open(t).Delete(ctx, "pirate"), err} {
 			is(t, err, context.Canceled)
 		}
 		holds(t, open(t), []roster.Revision{second, nurse}, given)
@@ -56,15 +57,33 @@ func Run(t *testing.T, devices [2]string, owner string, open func(t *testing.T) 
 	third := roster.Revision{Agent: "pirate", Rev: 3, Doc: first.Doc, By: "anna", At: at.Add(time.Hour)}
 	is(t, open(t).Save(ctx, third), nil)
 	third.Owner = owner
-	is(t, open(t).Assign(ctx, devices[0], ""), nil)
-	delete(given, devices[0])
+	assign(t, open(t), devices[0], "", 2)
+	given[devices[0]] = roster.Given{Times: 2}
 	holds(t, open(t), []roster.Revision{third, nurse}, given)
+	counts(t, open(t))
 
 	for rev := 4; rev < roster.MaxRevisions+10; rev++ {
 		is(t, open(t).Save(ctx, roster.Revision{Agent: "pirate", Rev: rev, Doc: fmt.Sprintf(`{"voice":"%d"}`, rev), At: at}), nil)
 	}
 	if all, err := open(t).Revisions(ctx, "pirate"); err != nil || len(all) != roster.MaxRevisions || all[len(all)-1].Rev != 10 {
 		t.Errorf("%d revisions are left, %v", len(all), err)
+	}
+}
+
+// counts tests that each change is counted, and is when it is read.
+func counts(t *testing.T, r roster.Records) {
+	t.Helper()
+	kept, err := r.Load(t.Context())
+	n, err2 := r.Changes(t.Context())
+	if err != nil || err2 != nil || kept.Changes != 8 || n != 8 {
+		t.Errorf("%d changes, and %d when they were read, %v %v", n, kept.Changes, err, err2)
+	}
+}
+
+func assign(t *testing.T, r roster.Records, device, name string, want int) {
+	t.Helper()
+	if times, err := r.Assign(t.Context(), device, name); times != want || err != nil {
+		t.Errorf("%s was given %q: %d times, %v", device, name, times, err)
 	}
 }
 
@@ -75,7 +94,7 @@ func is(t *testing.T, got, want error) {
 	}
 }
 
-func holds(t *testing.T, r roster.Records, agents []roster.Revision, devices map[string]string) {
+func holds(t *testing.T, r roster.Records, agents []roster.Revision, devices map[string]roster.Given) {
 	t.Helper()
 	got, err := r.Load(t.Context())
 	if err != nil || !slices.EqualFunc(got.Agents, agents, same) || !maps.Equal(got.Devices, devices) {
