@@ -100,18 +100,15 @@ func (b *Book) Claim(ctx context.Context, code, by string) (id string, err error
 		if !isCode(digits) {
 			return "", ErrNotACode
 		}
-		for id, p := range b.desk.byID {
-			if e := b.byID[id]; p.Code == digits && e != nil && holds(b.byID[e.Address]) {
-				return "", ErrTaken
-			}
+		id, err := b.desk.accept(digits, by, time.Now())
+		if err != nil {
+			return "", err
 		}
-		return b.desk.accept(digits, by, time.Now())
+		if holder := b.byID[AddressOf(id)]; holder != nil && holder.State.known() {
+			return "", ErrTaken
+		}
+		return id, nil
 	})
-}
-
-// holds reports whether a device is known, and so has its address to itself. nil is not.
-func holds(e *entry) bool {
-	return e != nil && (e.State == Paired || e.State == Browser)
 }
 
 func (b *Book) accept(ctx context.Context, by string, meant func() (string, error)) (id string, err error) {
