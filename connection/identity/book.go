@@ -14,7 +14,7 @@ import (
 
 // Limits of what is kept.
 const (
-	maxRecords = 4096             // of pairs; those that nobody has accepted, and that have used no token, make room
+	maxRecords = 4096             // of pairs; those that are no regulars, and that have used no token, make room
 	seenEvery  = time.Hour        // between two notes of when a pair was seen
 	commitTime = 3 * time.Second  // for writing a change down before somebody is answered
 	newFor     = 24 * time.Hour   // a pair that nobody has accepted is no regular
@@ -224,7 +224,7 @@ func (b *Book) keep(e *entry) bool {
 }
 
 // makeRoom drops the entry that was away longest, of those that are worth least. Those
-// that were accepted by a person, or have used a token of their own, stay.
+// that were accepted or refused by a person, are known for a day, or have used a token of their own, stay.
 func (b *Book) makeRoom() bool {
 	var least *entry
 	for _, e := range b.byID {
@@ -249,11 +249,16 @@ func (e *entry) worth() int {
 		return 0
 	case e.State == Stranger:
 		return 1
-	case e.By == byNobody && e.Tokens.Used == "":
+	case e.State.known() && !e.regular() && e.Tokens.Used == "":
 		return 2
 	default:
 		return stays
 	}
+}
+
+// regular reports whether the pair was accepted by a person, or is known for a day.
+func (e *entry) regular() bool {
+	return e.State.known() && (e.By != byNobody || e.Seen.Sub(e.Since) >= newFor)
 }
 
 // drop forgets an entry and its code. The caller holds mu.

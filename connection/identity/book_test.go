@@ -617,6 +617,28 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
+// TestRegularsStay: made-up devices do not drive out one that is known for a day, with all that it was promised, nor one
+// that was refused.
+func TestRegularsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(o *Options) { o.Shared = true })
+		r.Arrive(home(speaker, clientA))
+		r.Arrive(home("unwanted", clientA))
+		if err := r.Refuse(t.Context(), "unwanted", "anna"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(newFor)
+		r.Arrive(home(speaker, clientA))
+		time.Sleep(time.Minute)
+		for n := range maxRecords + 10 {
+			r.Arrive(home(fmt.Sprint("made up ", n), clientA))
+		}
+		if r.byID[speaker] == nil || r.byID["unwanted"] == nil || len(r.byID) > maxRecords {
+			t.Errorf("%v, %v, %d records", r.byID[speaker], r.byID["unwanted"], len(r.byID))
+		}
+	})
+}
+
 // TestLinesOfNewcomers: devices that become known by themselves may be made up: they do not fill the log.
 func TestLinesOfNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -692,6 +714,36 @@ func TestOldFirmwareIsUpdated(t *testing.T) {
 	}
 	if g := r.Arrive(home(speaker, "")); !g.Unknown {
 		t.Errorf("who names no Client-Id any more: %+v", g)
+	}
+}
+
+// TestOldFirmwareWaited: an update does not make two records of one pair, which no store takes, when the device was asked
+// for a code before; who was refused stays refused.
+func TestOldFirmwareWaited(t *testing.T) {
+	r := newRig(t, nil)
+	r.Arrive(home(speaker, ""))
+	r.restart(ask)
+	if r.ota(home(speaker, clientA)).Away.Code == "" {
+		t.Fatal("no code")
+	}
+	refused := r.ota(home(speaker, clientB)).ID
+	if err := r.Refuse(t.Context(), refused, "anna"); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(nil)
+	if g := r.Arrive(home(speaker, clientB)); g.Away == nil || g.Away.Verdict != Denied {
+		t.Errorf("who was refused: %+v", g)
+	}
+	if g := r.Arrive(home(speaker, clientA)); g.ID != speaker || g.Unknown {
+		t.Errorf("%+v", g)
+	}
+	r.restart(nil)
+	pairs := map[string]string{}
+	for id, e := range r.byID {
+		if other := pairs[e.Address+" "+e.Client]; other != "" {
+			t.Errorf("%s and %s are one pair", id, other)
+		}
+		pairs[e.Address+" "+e.Client] = id
 	}
 }
 

@@ -63,7 +63,7 @@ func (b *Book) Arrive(v Visit) Guest {
 	g := Guest{ID: e.ID, Name: e.Name, Proven: see.Proof == Right}
 	switch verdict {
 	case Welcome:
-		g.Regular = e.State.known() && (e.By != byNobody || e.Seen.Sub(e.Since) >= newFor)
+		g.Regular = e.regular()
 	case AsStranger:
 		b.notice(e, v, "device says the Device-Id of another client: it is a stranger")
 		g.Unknown = b.o.Unknown != AllowAll
@@ -212,11 +212,14 @@ func (b *Book) meet(v Visit) (*entry, Sight) {
 	address, client, now := Canonical(v.Address), clientHash(v.ClientID), time.Now()
 	see := Sight{Mode: b.Mode(), Near: v.Near || v.Shared, Page: v.Page}
 	holder := b.byID[address]
-	if holder != nil && holder.agesInto(client, see) {
+	e, id := b.stranger(address, client)
+	if holder != nil && (e == nil || e.State == Newcomer) && holder.agesInto(client, see) {
+		if e != nil {
+			b.drop(e.ID, ErrCodeExpired)
+		}
 		holder.Client = client
 		b.touch(holder.ID)
 	}
-	e, id := b.stranger(address, client)
 	switch {
 	case holder != nil && holder.Client == client:
 		e = holder
