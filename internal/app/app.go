@@ -30,6 +30,7 @@ import (
 	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
+	"xiaozhi/mcp/secret"
 	"xiaozhi/prompts"
 	"xiaozhi/store"
 )
@@ -115,7 +116,7 @@ func (a *App) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.unseal(ctx, kept); err != nil {
+	if err := a.unseal(ctx, a.opener(kept)); err != nil {
 		return err
 	}
 	if a.crew, err = openCrew(ctx, cfg, kept, texts, a.log); err != nil {
@@ -150,11 +151,11 @@ func (a *App) assemble(ctx context.Context) error {
 	})
 	a.crew.ahead = func(ctx context.Context) error { return a.crew.warm(ctx, o, phrasesAhead()) }
 	a.life.later(a.crew.ahead)
-	return a.join(ctx, o, tools, &pictures{llm: e.vision, of: a.vision, texts: texts, log: a.log})
+	return a.join(ctx, o, tools, a.opener(kept).sources(), &pictures{llm: e.vision, of: a.vision, texts: texts, log: a.log})
 }
 
 // join makes the tools, the gateway and the server of the devices.
-func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, seen *pictures) error {
+func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, from secret.Sources, seen *pictures) error {
 	cfg := a.cfg
 	tools.Log = a.log
 	own := local.New(tools)
@@ -164,11 +165,11 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, se
 		return err
 	}
 	a.life.atEnd(func() { own.Stop() })
-	fleet, err := a.external(ctx, own)
+	fleet, err := a.external(ctx, own, from)
 	if err != nil {
 		return err
 	}
-	a.outward(own, fleet, o.Prompts)
+	a.outward(own, fleet, o.Prompts, from)
 	if err := a.openBook(ctx, a.records()); err != nil {
 		return err
 	}

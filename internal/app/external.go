@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,17 +13,18 @@ import (
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/router"
+	"xiaozhi/mcp/secret"
 )
 
 // external makes the fleet of other people's MCP servers, the endpoint where
 // they dial in, and the offers of our own tools. Nothing starts before warm.
-func (a *App) external(ctx context.Context, own mcp.Source) (*external.Set, error) {
+func (a *App) external(ctx context.Context, own mcp.Source, from secret.Sources) (*external.Set, error) {
 	cfg := a.cfg
 	file := filepath.Join(a.options.Data, "mcp_servers.json")
 	servers := externalServers(cfg.Tools.External.MCPServers, a.report)
-	reportFile(file, a.report)
+	reportFile(ctx, file, from, a.report)
 	fleet := external.NewSet(external.Options{
-		Servers: servers, File: file, Lookup: os.LookupEnv,
+		Servers: servers, File: file, Secrets: from,
 		ServerOptions: external.ServerOptions{Version: Version, Log: a.log},
 	})
 	// A signal ends the listening first; running replies may still call tools.
@@ -84,8 +84,8 @@ func asking(c external.Config) string {
 }
 
 // reportFile reports the servers in the file as it is now. It may change at any time.
-func reportFile(file string, found *report) {
-	configs, problems, err := external.CheckFile(file, os.LookupEnv)
+func reportFile(ctx context.Context, file string, from secret.Sources, found *report) {
+	configs, problems, err := external.CheckFile(ctx, file, from)
 	if err != nil {
 		found.missing("MCP", file, err)
 	}

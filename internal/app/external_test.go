@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"xiaozhi/mcp/secret"
 )
 
 // TestServersLeftOut checks that a server that is off or lacks a variable is not
@@ -30,7 +32,7 @@ tools:
 func TestServersFileReported(t *testing.T) {
 	lines := func(text string) string {
 		r := &report{log: slog.New(slog.DiscardHandler)}
-		reportFile(writeFile(t, "mcp_servers.json", text), r)
+		reportFile(t.Context(), writeFile(t, "mcp_servers.json", text), secret.Sources{}, r)
 		return strings.Join(r.lines, "\n")
 	}
 	if got := lines(`{"mcpServers":{"a":{"command":"x"},"b":{}}}`); !strings.Contains(got, "a (stdio, ") || !strings.Contains(got, "b: left out") {
@@ -40,7 +42,7 @@ func TestServersFileReported(t *testing.T) {
 		t.Error(got)
 	}
 	r := &report{}
-	if reportFile("no-such-file.json", r); len(r.lines) > 0 {
+	if reportFile(t.Context(), "no-such-file.json", secret.Sources{}, r); len(r.lines) > 0 {
 		t.Error(r.lines)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/mcp/secret"
 	"xiaozhi/prompts"
 	"xiaozhi/providers/providertest"
 )
@@ -105,7 +106,7 @@ func (h *harness) build(e script) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if err := h.app.join(h.t.Context(), o, own, &pictures{texts: set, log: log}); err != nil {
+	if err := h.app.join(h.t.Context(), o, own, secret.Sources{}, &pictures{texts: set, log: log}); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/gateway/offer"
 	"xiaozhi/mcp/router"
+	"xiaozhi/mcp/secret"
 	"xiaozhi/prompts"
 )
 
@@ -148,12 +149,12 @@ func inLanguage(ctx context.Context, err error) error {
 
 // outward makes what is offered to others: the gateway over the devices, our own
 // tools, and those of other people's servers that are passed on.
-func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set) {
+func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set, from secret.Sources) {
 	cfg, who := a.cfg, gatewayAccess(a.cfg)
 	who.Account = programs(a.accounts)
 	o := gateway.Options{
 		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Gate: router.NewGate(router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
-		Offer: offer.Options{Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(a.options.Data, "tools")},
+		Offer: offer.Options{Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(a.options.Data, "tools"), Secrets: from},
 	}
 	if cfg.MCP.AutoRegister {
 		o.Offer.Devices, o.Offer.Local, o.Offer.Prompts = a.outside, own, set

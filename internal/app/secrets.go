@@ -6,12 +6,14 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/sealed"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/mcp/secret"
 	"xiaozhi/providers/openai"
 	"xiaozhi/store"
 )
@@ -67,27 +69,73 @@ func (a *App) keeps(ctx context.Context) (*store.Store, error) {
 	return kept, err
 }
 
-// unseal puts the secrets that the settings name into their place; kept is nil if there are none.
-func (a *App) unseal(ctx context.Context, kept *store.Store) error {
+// unseal puts the secrets that the settings name into their place.
+func (a *App) unseal(ctx context.Context, from opener) error {
 	return a.cfg.Unseal(func(name string, use config.SecretUse) (string, error) {
-		switch {
-		case a.cfg.Store.Driver == "none":
-			return "", errors.New(message.Both("sealed/no-store"))
-		case kept == nil:
-			return "", errors.New(message.Both("sealed/unknown", name))
-		}
-		v := vault(kept, a.cfg, a.options.Data)
 		switch use.Kind {
 		case config.SecretAddress:
-			return v.OpenAddress(ctx, name)
+			return from.Address(ctx, name)
 		case config.SecretShown:
-			return v.Open(ctx, name, sealed.ThisServer)
+			return from.open(ctx, name, sealed.ThisServer)
 		case config.SecretGiven:
-			return v.Open(ctx, name, sealed.Program+use.At)
+			return from.Given(ctx, name, use.At)
 		default:
-			return v.Open(ctx, name, cmp.Or(use.At, openai.DefaultBaseURL))
+			return from.Sent(ctx, name, cmp.Or(use.At, openai.DefaultBaseURL))
 		}
 	})
+}
+
+// opener opens sealed secrets for the settings, and for the files of servers and tools. Its methods may be called at the
+// same time.
+type opener struct {
+	vault *sealed.Vault // nil: there are none
+	none  bool          // nothing is stored at all
+}
+
+func (a *App) opener(kept *store.Store) opener {
+	o := opener{none: a.cfg.Store.Driver == "none"}
+	if kept != nil {
+		o.vault = vault(kept, a.cfg, a.options.Data)
+	}
+	return o
+}
+
+// sources returns where files of servers and tools may have their secrets.
+func (o opener) sources() secret.Sources { return secret.Sources{Variable: os.LookupEnv, Sealed: o} }
+
+func (o opener) there(name string) error {
+	switch {
+	case o.none:
+		return errors.New(message.Both("sealed/no-store"))
+	case o.vault == nil:
+		return errors.New(message.Both("sealed/unknown", name))
+	}
+	return nil
+}
+
+func (o opener) open(ctx context.Context, name, purpose string) (string, error) {
+	if err := o.there(name); err != nil {
+		return "", err
+	}
+	return o.vault.Open(ctx, name, purpose)
+}
+
+// Sent opens a secret that is sent to the host of an address.
+func (o opener) Sent(ctx context.Context, name, address string) (string, error) {
+	return o.open(ctx, name, address)
+}
+
+// Given opens a secret that a program gets.
+func (o opener) Given(ctx context.Context, name, program string) (string, error) {
+	return o.open(ctx, name, sealed.Program+program)
+}
+
+// Address opens a secret that is an address itself.
+func (o opener) Address(ctx context.Context, name string) (string, error) {
+	if err := o.there(name); err != nil {
+		return "", err
+	}
+	return o.vault.OpenAddress(ctx, name)
 }
 
 // look opens the store for reading, for a check; nil if there is none yet.

@@ -71,7 +71,7 @@ func TestSealedKey(t *testing.T) {
 			err := a.openStore(t.Context())
 			kept, looked := a.keeps(t.Context())
 			if err = cmp.Or(err, looked); err == nil {
-				err = a.unseal(t.Context(), kept)
+				err = a.unseal(t.Context(), a.opener(kept))
 			}
 			got := string(a.cfg.Providers["mine"].APIKey)
 			if test.why == "" && (err != nil || got != test.want) || test.why != "" && (err == nil || !strings.Contains(err.Error(), test.why) || strings.Contains(err.Error(), planted)) {
@@ -169,7 +169,7 @@ func TestSealedTooShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.unseal(t.Context(), kept); err == nil || !strings.Contains(err.Error(), ":4: mcp.tokens.0.token: the token is too short") || strings.Contains(err.Error(), "hunter2") {
+	if err := a.unseal(t.Context(), a.opener(kept)); err == nil || !strings.Contains(err.Error(), ":4: mcp.tokens.0.token: the token is too short") || strings.Contains(err.Error(), "hunter2") {
 		t.Error(err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/speechtest"
 	"xiaozhi/internal/testall"
+	"xiaozhi/mcp/secret"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 	"xiaozhi/providers/local"
@@ -85,7 +86,7 @@ func (h *harness) buildReal(ctx context.Context) {
 	o := conversationOptions(cfg, e, texts, log)
 	h.app.cast = newCast(castOf(cfg, texts, e.agents))
 	h.app.life.atEnd(o.Devices.Close)
-	if err := h.app.join(ctx, o, tools, &pictures{texts: texts, log: log}); err != nil {
+	if err := h.app.join(ctx, o, tools, secret.Sources{}, &pictures{texts: texts, log: log}); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -60,21 +60,26 @@ type Config struct {
 // Entry is one server as desktop clients write it down. Spellings that mean
 // the same are all taken.
 type Entry struct {
-	Type      string              `json:"type"`
-	Transport string              `json:"transport"`
-	Command   string              `json:"command"`
-	Args      []Text              `json:"args"`
-	Env       map[string]Text     `json:"env"`
-	Cwd       string              `json:"cwd"`
-	URL       string              `json:"url"`
-	Headers   map[string]Text     `json:"headers"`
-	Disabled  bool                `json:"disabled"`
-	Allow     []string            `json:"allow"`
-	Deny      []string            `json:"deny"`
-	Kinds     map[string]mcp.Kind `json:"kinds"`
-	Timeout   Text                `json:"timeout"`
-	Trust     bool                `json:"trust"`
-	Protocol  string              `json:"protocol"`
+	Type      string          `json:"type"`
+	Transport string          `json:"transport"`
+	Command   string          `json:"command"`
+	Args      []Text          `json:"args"`
+	Env       map[string]Text `json:"env"`
+	Cwd       string          `json:"cwd"`
+	URL       string          `json:"url"`
+	Headers   map[string]Text `json:"headers"`
+
+	EnvFile     map[string]string `json:"env_file"` // files whose contents become variables
+	URLFile     string            `json:"url_file"`
+	HeadersFile map[string]string `json:"headers_file"`
+
+	Disabled bool                `json:"disabled"`
+	Allow    []string            `json:"allow"`
+	Deny     []string            `json:"deny"`
+	Kinds    map[string]mcp.Kind `json:"kinds"`
+	Timeout  Text                `json:"timeout"`
+	Trust    bool                `json:"trust"`
+	Protocol string              `json:"protocol"`
 
 	Elicitation string `json:"elicitation"` // of its questions: decline, which "" means, or defaults
 
@@ -91,11 +96,17 @@ func (e Entry) Off() bool {
 	return e.Disabled || no(e.Enabled) || no(e.IsActive)
 }
 
+func (e Entry) program() string { return strings.TrimSpace(e.Command) }
+
+func (e Entry) address() string {
+	return strings.TrimSpace(cmp.Or(e.URL, e.HTTPURL, e.ServerURL, e.BaseURL))
+}
+
 // Config checks the entry. The error joins everything that is wrong with it.
 func (e Entry) Config() (Config, error) {
 	c := Config{
-		Command: strings.TrimSpace(e.Command), Args: texts(e.Args), Env: textMap(e.Env), Dir: e.Cwd,
-		URL:     strings.TrimSpace(cmp.Or(e.URL, e.HTTPURL, e.ServerURL, e.BaseURL)),
+		Command: e.program(), Args: texts(e.Args), Env: textMap(e.Env), Dir: e.Cwd,
+		URL:     e.address(),
 		Headers: textMap(e.Headers), Allow: e.Allow, Deny: e.Deny, Kinds: e.Kinds, Trust: e.Trust,
 	}
 	var errs []error

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/secret"
 )
 
 // TestSpellings takes what people paste from desktop clients.
@@ -41,7 +42,7 @@ func TestSpellings(t *testing.T) {
 		if want.Timeout == 0 {
 			want.Timeout = defaultTimeout
 		}
-		configs, problems, err := parseServers([]byte(`{"mcpServers":{"my.server":`+text+`}}`), nothing)
+		configs, problems, err := parseServers(t.Context(), []byte(`{"mcpServers":{"my.server":`+text+`}}`), secret.Sources{})
 		if err != nil || problems["my.server"] != nil {
 			t.Errorf("%s: %v, %v", text, err, problems)
 			continue
@@ -58,11 +59,9 @@ func plainConfig(c Config) any {
 	return plain(c)
 }
 
-func nothing(string) (string, bool) { return "", false }
-
 func TestSwitchedOff(t *testing.T) {
 	for _, text := range []string{`{"command":"x","disabled":true}`, `{"enabled":false}`, `{"command":"x","isActive":false}`} {
-		configs, problems, err := parseServers([]byte(`{"mcpServers":{"a":`+text+`}}`), nothing)
+		configs, problems, err := parseServers(t.Context(), []byte(`{"mcpServers":{"a":`+text+`}}`), secret.Sources{})
 		if err != nil || len(configs)+len(problems) > 0 {
 			t.Errorf("%s: %v, %+v", text, err, configs)
 		}
@@ -96,7 +95,7 @@ func TestBadEntries(t *testing.T) {
 		`{"command":"a","elicitation":"accept"}`:         "neither decline nor defaults",
 		`{"command":"${NOT_SET}"}`:                       "NOT_SET is not set",
 	} {
-		configs, problems, err := parseServers([]byte(`{"mcpServers":{"bad":`+text+`,"good":{"command":"x"}}}`), nothing)
+		configs, problems, err := parseServers(t.Context(), []byte(`{"mcpServers":{"bad":`+text+`,"good":{"command":"x"}}}`), secret.Sources{})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -121,13 +120,13 @@ func TestBrokenFile(t *testing.T) {
 		"{\"mcpServers\": {}}\n{}":       "line 2, column",
 		"mcpServers:\n  a: {command: x}": "line 1, column 1",
 	} {
-		_, _, err := parseServers([]byte(text), nothing)
+		_, _, err := parseServers(t.Context(), []byte(text), secret.Sources{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 	for _, text := range []string{"", " \n", "\ufeff{\"mcpServers\":{}}", `{"mcpServers":{},"inputs":[]}`} {
-		if configs, _, err := parseServers([]byte(text), nothing); err != nil || len(configs) > 0 {
+		if configs, _, err := parseServers(t.Context(), []byte(text), secret.Sources{}); err != nil || len(configs) > 0 {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -135,7 +134,7 @@ func TestBrokenFile(t *testing.T) {
 	for i := range maxServers + 1 {
 		fmt.Fprintf(&many, `,"s%d":{"command":"x"}`, i)
 	}
-	if _, _, err := parseServers([]byte(`{"mcpServers":{`+many.String()[1:]+`}}`), nothing); err == nil {
+	if _, _, err := parseServers(t.Context(), []byte(`{"mcpServers":{`+many.String()[1:]+`}}`), secret.Sources{}); err == nil {
 		t.Error("no limit of servers")
 	}
 }
@@ -145,10 +144,10 @@ func TestVariables(t *testing.T) {
 		v, ok := map[string]string{"KEY": "k1", "HOST": "h", "EMPTY": ""}[name]
 		return v, ok
 	}
-	configs, problems, err := parseServers([]byte(`{"mcpServers":{
+	configs, problems, err := parseServers(t.Context(), []byte(`{"mcpServers":{
 		"a":{"command":"${HOST}/run","args":["--key=${KEY}","${EMPTY}","${NONE:-d}"],"env":{"K":"${env:KEY}"}},
 		"b":{"url":"http://${HOST}/mcp?k=${KEY}","headers":{"Authorization":"Bearer ${KEY}"}},
-		"c":{"command":"x","env":{"A":"${ONE}","B":"${TWO}${ONE}"}}}}`), lookup)
+		"c":{"command":"x","env":{"A":"${ONE}","B":"${TWO}${ONE}"}}}}`), secret.Sources{Variable: lookup})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +203,7 @@ func FuzzServers(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		configs, _, err := parseServers(data, func(name string) (string, bool) { return name, len(name) > 1 })
+		configs, _, err := parseServers(t.Context(), data, secret.Sources{Variable: func(name string) (string, bool) { return name, len(name) > 1 }})
 		if err != nil && len(configs) > 0 {
 			t.Fatal("a broken file has servers")
 		}

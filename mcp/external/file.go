@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/private"
+	"xiaozhi/mcp/secret"
 )
 
 // maxFile is the size that the file of servers may have, in bytes.
@@ -26,7 +27,7 @@ const maxServers = 64
 // parseServers reads the text of a file, in the shape that desktop clients use:
 // the servers that can be used, and the problems of those that are left out. An
 // error says that nothing of it can be used, and where it is broken.
-func parseServers(data []byte, lookup func(string) (string, bool)) (configs map[string]Config, problems map[string]error, err error) {
+func parseServers(ctx context.Context, data []byte, from secret.Sources) (configs map[string]Config, problems map[string]error, err error) {
 	configs, problems = map[string]Config{}, map[string]error{}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -45,7 +46,7 @@ func parseServers(data []byte, lookup func(string) (string, bool)) (configs map[
 		return configs, problems, fmt.Errorf("%d servers are too many (at most %d)", n, maxServers)
 	}
 	for name, raw := range *document.Servers {
-		c, off, err := parseEntry(name, raw, lookup)
+		c, off, err := parseEntry(ctx, name, raw, from)
 		switch {
 		case err != nil:
 			problems[name] = err
@@ -56,7 +57,7 @@ func parseServers(data []byte, lookup func(string) (string, bool)) (configs map[
 	return configs, problems, nil
 }
 
-func parseEntry(name string, raw json.RawMessage, lookup func(string) (string, bool)) (c Config, off bool, err error) {
+func parseEntry(ctx context.Context, name string, raw json.RawMessage, from secret.Sources) (c Config, off bool, err error) {
 	var e Entry
 	if strings.TrimSpace(name) == "" {
 		return c, false, errors.New("a server has no name")
@@ -70,7 +71,10 @@ func parseEntry(name string, raw json.RawMessage, lookup func(string) (string, b
 	if e.Off() {
 		return c, true, nil
 	}
-	if err := e.expand(lookup); err != nil {
+	if err := e.expand(from.Lookup); err != nil {
+		return c, false, err
+	}
+	if err := e.fill(ctx, from); err != nil {
 		return c, false, err
 	}
 	c, err = e.Config()
@@ -113,8 +117,8 @@ func plainJSONError(err error) error {
 
 // CheckFile reads a file of servers and says what is in it: the servers that can
 // be used, and what is wrong with others or, as the error, with all of it. One
-// that is not there is empty. lookup gives the variables for ${NAME}.
-func CheckFile(name string, lookup func(string) (string, bool)) (configs map[string]Config, problems map[string]error, err error) {
+// that is not there is empty. from has the secrets that it refers to.
+func CheckFile(ctx context.Context, name string, from secret.Sources) (configs map[string]Config, problems map[string]error, err error) {
 	if err := private.Check(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
@@ -133,7 +137,7 @@ func CheckFile(name string, lookup func(string) (string, bool)) (configs map[str
 	if err != nil {
 		return nil, nil, err
 	}
-	return parseServers(data, lookup)
+	return parseServers(ctx, data, from)
 }
 
 // expand puts variables of the environment into every text of the entry. One
@@ -156,8 +160,13 @@ func (e *Entry) expand(lookup func(string) (string, bool)) error {
 			return ""
 		})
 	}
-	for _, text := range []*string{&e.Command, &e.Cwd, &e.URL, &e.BaseURL, &e.ServerURL, &e.HTTPURL} {
+	for _, text := range []*string{&e.Command, &e.Cwd, &e.URL, &e.BaseURL, &e.ServerURL, &e.HTTPURL, &e.URLFile} {
 		*text = fill(*text)
+	}
+	for _, m := range []map[string]string{e.EnvFile, e.HeadersFile} {
+		for name, file := range m {
+			m[name] = fill(file)
+		}
 	}
 	for i := range e.Args {
 		e.Args[i] = Text(fill(string(e.Args[i])))
@@ -171,6 +180,45 @@ func (e *Entry) expand(lookup func(string) (string, bool)) error {
 		return fmt.Errorf("the environment variable %s is not set", strings.Join(lost, ", "))
 	}
 	return nil
+}
+
+// fill puts the secrets into the entry that are in files of their own or sealed: those are opened for its program or
+// its host only. The error joins all that is wrong.
+func (e *Entry) fill(ctx context.Context, from secret.Sources) error {
+	var errs []error
+	found := func(key, value string, err error) string {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", key, err))
+		}
+		return value
+	}
+	for address, file := range map[*string]string{&e.URL: e.URLFile, &e.BaseURL: "", &e.ServerURL: "", &e.HTTPURL: ""} {
+		value, err := from.Address(ctx, *address, file)
+		*address = found("url", value, err)
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...) // where the others would go is not known
+	}
+	of := func(key string, texts map[string]Text, files map[string]string, read func(text, file string) (string, error)) map[string]Text {
+		out := map[string]Text{}
+		for _, name := range slices.Sorted(maps.Keys(texts)) {
+			value, err := read(string(texts[name]), files[name])
+			out[name] = Text(found(key+"."+name, value, err))
+		}
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if _, had := texts[name]; !had {
+				value, err := read("", files[name])
+				out[name] = Text(found(key+"_file."+name, value, err))
+			}
+		}
+		return out
+	}
+	e.Env = of("env", e.Env, e.EnvFile, func(text, file string) (string, error) { return from.Given(ctx, text, file, e.program()) })
+	e.Headers = of("headers", e.Headers, e.HeadersFile, func(text, file string) (string, error) {
+		value, _, err := from.Sent(ctx, text, file, e.address())
+		return value, err
+	})
+	return errors.Join(errs...)
 }
 
 // stamp tells one state of a file from another. The zero value is no file.
@@ -212,7 +260,7 @@ func (set *Set) watch(ctx context.Context) {
 func (set *Set) reload(ctx context.Context) {
 	configs := make(map[string]Config)
 	maps.Copy(configs, set.options.Servers)
-	more, problems, err := CheckFile(set.options.File, set.options.Lookup)
+	more, problems, err := CheckFile(ctx, set.options.File, set.options.Secrets)
 	if err != nil {
 		set.log.Error("file of mcp servers is broken; the servers stay as they were", "file", set.options.File, "err", err)
 		running := make(map[string]error)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/secret"
 )
 
 // Options describe a Set. The zero value is one without servers.
@@ -20,8 +21,7 @@ type Options struct {
 	Servers map[string]Config // of the config; they win over those of the file
 	File    string            // a JSON file of more, read again when it changes; "" for none
 	Poll    time.Duration     // between two looks at the file; 0 means 2 s
-	// Lookup gives the variables that the file may name; nil: none is set.
-	Lookup func(name string) (string, bool)
+	Secrets secret.Sources    // that the file may refer to
 	ServerOptions
 }
 
@@ -47,9 +47,6 @@ func NewSet(o Options) *Set {
 	}
 	if o.Poll <= 0 {
 		o.Poll = 2 * time.Second
-	}
-	if o.Lookup == nil {
-		o.Lookup = func(string) (string, bool) { return "", false }
 	}
 	return &Set{options: o, log: o.Log, servers: make(map[string]*Server), peers: make(map[string]*peer)}
 }

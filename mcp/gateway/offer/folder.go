@@ -13,6 +13,7 @@ import (
 
 	"xiaozhi/internal/private"
 	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/secret"
 )
 
 const folderPoll = time.Second
@@ -20,6 +21,7 @@ const folderPoll = time.Second
 // folder reads a folder of declarative tools into a registry.
 type folder struct {
 	dir      string
+	secrets  secret.Sources
 	registry *catalog.Registry
 	log      *slog.Logger
 	files    map[string]toolsOf
@@ -31,8 +33,8 @@ type toolsOf struct {
 	tools []catalog.Tool
 }
 
-func newFolder(dir string, r *catalog.Registry, log *slog.Logger) *folder {
-	return &folder{dir: dir, registry: r, log: log, files: map[string]toolsOf{}}
+func newFolder(dir string, from secret.Sources, r *catalog.Registry, log *slog.Logger) *folder {
+	return &folder{dir: dir, secrets: from, registry: r, log: log, files: map[string]toolsOf{}}
 }
 
 // follow reads the folder again when it changes, until ctx ends.
@@ -40,7 +42,7 @@ func (f *folder) follow(ctx context.Context) {
 	ticker := time.NewTicker(folderPoll)
 	defer ticker.Stop()
 	for {
-		f.look()
+		f.look(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -51,7 +53,7 @@ func (f *folder) follow(ctx context.Context) {
 
 // look reads what has changed. A file that cannot be used leaves its last tools
 // in place, and the log says what is wrong with it.
-func (f *folder) look() {
+func (f *folder) look(ctx context.Context) {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil && !os.IsNotExist(err) {
 		f.warnOnce("the folder of tools cannot be read", err)
@@ -69,7 +71,7 @@ func (f *folder) look() {
 			break
 		}
 		there[e.Name()] = struct{}{}
-		changed = f.read(e.Name()) || changed
+		changed = f.read(ctx, e.Name()) || changed
 	}
 	for name := range f.files {
 		if _, still := there[name]; !still {
@@ -91,7 +93,7 @@ func (f *folder) look() {
 	}
 }
 
-func (f *folder) read(name string) (changed bool) {
+func (f *folder) read(ctx context.Context, name string) (changed bool) {
 	path := filepath.Join(f.dir, name)
 	info, err := os.Stat(path)
 	if err != nil {
@@ -113,7 +115,7 @@ func (f *folder) read(name string) (changed bool) {
 		log.Warn("file of tools cannot be read", "err", err)
 		return false
 	}
-	tools, err := readToolFile(data, os.LookupEnv)
+	tools, err := readToolFile(ctx, data, f.secrets)
 	if err != nil {
 		log.Warn("file of tools is wrong; what it held before stays", "err", catalog.OneLine(err))
 		return false

@@ -58,7 +58,7 @@ func NewFollower(r *catalog.Registry, o Options, updated func(ctx context.Contex
 func (f *Follower) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	if f.o.ToolsDir != "" {
-		wg.Go(func() { newFolder(f.o.ToolsDir, f.registry, f.o.Log).follow(ctx) })
+		wg.Go(func() { newFolder(f.o.ToolsDir, f.o.Secrets, f.registry, f.o.Log).follow(ctx) })
 	}
 	f.follow(ctx)
 	wg.Wait()

@@ -18,6 +18,7 @@ import (
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/rawjson"
+	"xiaozhi/mcp/secret"
 )
 
 // Limits of declarative tools.
@@ -31,7 +32,8 @@ const (
 // HTTPTool is a tool that is one HTTP request, as a file of the folder of tools
 // describes it. In its texts {name} stands for an argument: escaped in the
 // address, as JSON in a body of JSON, as it is elsewhere; ${NAME} stands for a
-// variable of the environment.
+// variable of the environment. Address, headers and body may be in files of their own,
+// or sealed for the host of the address.
 type HTTPTool struct {
 	Name        string         `yaml:"name"` // stream.name, or a bare name
 	Description string         `yaml:"description"`
@@ -48,6 +50,10 @@ type HTTPRequest struct {
 	URL     string            `yaml:"url"`
 	Headers map[string]string `yaml:"headers"`
 	Body    string            `yaml:"body"`
+
+	URLFile    string            `yaml:"url_file"` // its content becomes URL
+	HeaderFile map[string]string `yaml:"headers_file"`
+	BodyFile   string            `yaml:"body_file"`
 }
 
 // toolFile is one file: one tool, or a list.
@@ -57,7 +63,7 @@ type toolFile struct {
 }
 
 // readToolFile reads the tools of a file. The error joins all that is wrong.
-func readToolFile(data []byte, lookup func(string) (string, bool)) ([]catalog.Tool, error) {
+func readToolFile(ctx context.Context, data []byte, from secret.Sources) ([]catalog.Tool, error) {
 	d := yaml.NewDecoder(strings.NewReader(string(data)))
 	d.KnownFields(true)
 	var f toolFile
@@ -74,7 +80,7 @@ func readToolFile(data []byte, lookup func(string) (string, bool)) ([]catalog.To
 	var out []catalog.Tool
 	var errs []error
 	for i, t := range list {
-		e, err := t.tool(lookup)
+		e, err := t.tool(ctx, from)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("tool %d (%.64s): %w", i+1, t.Name, err))
 			continue
@@ -85,7 +91,7 @@ func readToolFile(data []byte, lookup func(string) (string, bool)) ([]catalog.To
 }
 
 // tool returns the tool as it is offered, checked.
-func (t HTTPTool) tool(lookup func(string) (string, bool)) (catalog.Tool, error) {
+func (t HTTPTool) tool(ctx context.Context, from secret.Sources) (catalog.Tool, error) {
 	stream, bare, ok := strings.Cut(t.Name, ".")
 	if !ok {
 		stream, bare = "", t.Name
@@ -93,10 +99,11 @@ func (t HTTPTool) tool(lookup func(string) (string, bool)) (catalog.Tool, error)
 	if strings.HasPrefix(stream, "device-") {
 		return catalog.Tool{}, errors.New("the streams device-… are those of devices")
 	}
-	p, err := t.compile(lookup)
+	p, err := t.Request.compile(ctx, from)
 	if err != nil {
 		return catalog.Tool{}, err
 	}
+	p.result = t.Result
 	var schema json.RawMessage
 	if t.Schema != nil {
 		if _, ok := t.Schema["type"]; !ok {
@@ -118,38 +125,55 @@ func (t HTTPTool) tool(lookup func(string) (string, bool)) (catalog.Tool, error)
 type page struct {
 	method  string
 	address string
-	headers map[string]string
+	headers map[string]header
 	body    string
 	result  string
 	client  *http.Client
 }
 
-func (t HTTPTool) compile(lookup func(string) (string, bool)) (*page, error) {
-	var missing []string
-	expand := func(text string) string {
-		return replace(text, "${", func(name string) (string, bool) {
-			value, set := lookup(name)
-			if !set {
-				missing = append(missing, name)
-			}
-			return value, true
-		})
+// header is the value of a header. In one that is kept apart nothing is filled in.
+type header struct {
+	text  string
+	apart bool
+}
+
+func (h header) with(arguments map[string]any) string {
+	if h.apart {
+		return h.text
 	}
-	q := t.Request
-	p := &page{method: strings.ToUpper(q.Method), address: expand(q.URL), body: expand(q.Body), headers: map[string]string{}, result: t.Result}
+	return fill(h.text, func(name string) string {
+		return strings.NewReplacer("\r", " ", "\n", " ").Replace(plainText(arguments[name]))
+	})
+}
+
+// compile checks a request, and finds what it refers to.
+func (q HTTPRequest) compile(ctx context.Context, from secret.Sources) (*page, error) {
+	if err := q.expand(from.Lookup); err != nil {
+		return nil, err
+	}
+	address, err := from.Address(ctx, q.URL, q.URLFile)
+	if err != nil {
+		return nil, fmt.Errorf("request.url: %w", err)
+	}
+	p := &page{method: strings.ToUpper(q.Method), address: address, headers: map[string]header{}}
+	host, err := p.host()
+	if err != nil {
+		return nil, err
+	}
+	if p.body, _, err = from.Sent(ctx, q.Body, q.BodyFile, host); err != nil {
+		return nil, fmt.Errorf("request.body: %w", err)
+	}
+	for name := range q.HeaderFile {
+		if _, beside := q.Headers[name]; !beside {
+			q.Headers[name] = ""
+		}
+	}
 	for name, value := range q.Headers {
-		p.headers[http.CanonicalHeaderKey(name)] = expand(value)
-	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("%s is not set in the environment", strings.Join(missing, ", "))
-	}
-	u, err := url.Parse(fill(p.address, func(string) string { return "x" }))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("request.url is no address such as http://192.168.1.5/lamp?on={on}")
-	}
-	_, rest, _ := strings.Cut(p.address, "://")
-	if host, _, _ := strings.Cut(rest, "/"); strings.ContainsAny(host, "{}") {
-		return nil, errors.New("request.url: an argument cannot choose the host")
+		var h header
+		if h.text, h.apart, err = from.Sent(ctx, value, q.HeaderFile[name], host); err != nil {
+			return nil, fmt.Errorf("request.headers.%s: %w", name, err)
+		}
+		p.headers[http.CanonicalHeaderKey(name)] = h
 	}
 	switch p.method {
 	case "":
@@ -161,16 +185,56 @@ func (t HTTPTool) compile(lookup func(string) (string, bool)) (*page, error) {
 	default:
 		return nil, fmt.Errorf("request.method: %q is none of GET, POST, PUT, PATCH, DELETE", q.Method)
 	}
-	if p.body != "" && p.headers["Content-Type"] == "" {
-		p.headers["Content-Type"] = "application/json"
+	if p.body != "" && p.headers["Content-Type"].text == "" {
+		p.headers["Content-Type"] = header{text: "application/json"}
 	}
 	p.client = &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) > 5 || r.URL.Host != via[0].URL.Host {
+		if len(via) > 5 || r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme { // it would get the headers
 			return http.ErrUseLastResponse
 		}
 		return nil
 	}}
 	return p, nil
+}
+
+// expand puts variables of the environment into every text. One that is not set is an error that names it.
+func (q *HTTPRequest) expand(lookup func(string) (string, bool)) error {
+	var missing []string
+	expand := func(text string) string {
+		return replace(text, "${", func(name string) (string, bool) {
+			value, set := lookup(name)
+			if !set {
+				missing = append(missing, name)
+			}
+			return value, true
+		})
+	}
+	all := func(texts map[string]string) map[string]string {
+		out := map[string]string{}
+		for name, text := range texts {
+			out[name] = expand(text)
+		}
+		return out
+	}
+	q.URL, q.URLFile, q.Body, q.BodyFile = expand(q.URL), expand(q.URLFile), expand(q.Body), expand(q.BodyFile)
+	q.Headers, q.HeaderFile = all(q.Headers), all(q.HeaderFile)
+	if len(missing) > 0 {
+		return fmt.Errorf("%s is not set in the environment", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// host returns the address without its path, which no argument chooses.
+func (p *page) host() (string, error) {
+	u, err := url.Parse(fill(p.address, func(string) string { return "x" }))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", errors.New("request.url is no address such as http://192.168.1.5/lamp?on={on}")
+	}
+	_, rest, _ := strings.Cut(p.address, "://")
+	if host, _, _ := strings.Cut(rest, "/"); strings.ContainsAny(host, "{}") {
+		return "", errors.New("request.url: an argument cannot choose the host")
+	}
+	return u.Scheme + "://" + u.Host, nil
 }
 
 func (p *page) run(ctx context.Context, arguments map[string]any) (any, error) {
@@ -193,9 +257,7 @@ func (p *page) run(ctx context.Context, arguments map[string]any) (any, error) {
 		return nil, errors.New("the arguments make no address")
 	}
 	for name, value := range p.headers {
-		req.Header.Set(name, fill(value, func(name string) string {
-			return strings.NewReplacer("\r", " ", "\n", " ").Replace(plainText(arguments[name]))
-		}))
+		req.Header.Set(name, value.with(arguments))
 	}
 	resp, err := p.client.Do(req)
 	if err != nil {
@@ -214,7 +276,7 @@ func (p *page) run(ctx context.Context, arguments map[string]any) (any, error) {
 
 // inBody returns an argument as it stands in a body of this kind.
 func (p *page) inBody(value any) string {
-	kind := p.headers["Content-Type"]
+	kind := p.headers["Content-Type"].text
 	switch {
 	case strings.Contains(kind, "json"):
 		data, _ := rawjson.Marshal(value) // values come from JSON

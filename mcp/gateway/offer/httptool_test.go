@@ -14,6 +14,7 @@ import (
 
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/router"
+	"xiaozhi/mcp/secret"
 )
 
 // lampFile is a file as a user writes it; HOST is replaced.
@@ -34,7 +35,9 @@ request:
 result: "{state.name} is {state.on}; {lamps.*.watts} W"
 `
 
-func lookup(name string) (string, bool) { return "k3y", name == "LAMP_KEY" }
+func variables() secret.Sources {
+	return secret.Sources{Variable: func(name string) (string, bool) { return "k3y", name == "LAMP_KEY" }}
+}
 
 // TestHTTPTool: the request is what the file says, with the arguments escaped in
 // each place as they must be, and the result what the template makes of the answer.
@@ -47,7 +50,7 @@ func TestHTTPTool(t *testing.T) {
 		_, _ = io.WriteString(w, `{"state":{"name":"Lamp","on":true},"lamps":[{"watts":5},{"watts":7}]}`)
 	}))
 	defer web.Close()
-	tools, err := readToolFile([]byte(strings.ReplaceAll(lampFile, "HOST", web.Listener.Addr().String())), lookup)
+	tools, err := readToolFile(t.Context(), []byte(strings.ReplaceAll(lampFile, "HOST", web.Listener.Addr().String())), variables())
 	if err != nil || len(tools) != 1 || tools[0].Name != "lamp" {
 		t.Fatalf("%v, %v", tools, err)
 	}
@@ -91,7 +94,7 @@ func TestHTTPToolTrouble(t *testing.T) {
 	}))
 	defer web.Close()
 	for path, want := range map[string]string{"/broken": "HTTP 418: no lamp here", "/away": "HTTP 302", "/hang": "deadline", "/text": "no JSON"} {
-		tools, err := readToolFile([]byte("name: x\ntimeout: 200ms\nrequest: {url: 'http://"+web.Listener.Addr().String()+path+"?key=s3cret'}\nresult: '{a}'"), lookup)
+		tools, err := readToolFile(t.Context(), []byte("name: x\ntimeout: 200ms\nrequest: {url: 'http://"+web.Listener.Addr().String()+path+"?key=s3cret'}\nresult: '{a}'"), variables())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +123,7 @@ func TestHTTPToolWrong(t *testing.T) {
 		"name: x\nschema: {type: string}\nrequest: {url: 'http://h/'}":                   `"type":"object"`,
 		"tools: [{name: a, request: {url: 'http://h/'}}, {name: b, request: {url: ''}}]": "tool 2 (b)",
 	} {
-		if _, err := readToolFile([]byte(text), lookup); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readToolFile(t.Context(), []byte(text), variables()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -132,14 +135,14 @@ func TestToolsFolder(t *testing.T) {
 	dir := t.TempDir()
 	registry := catalog.NewRegistry(router.Gate{})
 	var log bytes.Buffer
-	f := newFolder(dir, registry, slog.New(slog.NewTextHandler(&log, nil)))
+	f := newFolder(dir, variables(), registry, slog.New(slog.NewTextHandler(&log, nil)))
 	view := viewOf(registry)
 	write := func(name, text string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f.look()
+		f.look(t.Context())
 	}
 	there := func(name string) bool {
 		_, ok := view.Tool(name)
@@ -161,7 +164,7 @@ func TestToolsFolder(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "a.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if f.look(); there("home.two") {
+	if f.look(t.Context()); there("home.two") {
 		t.Error("the tool outlived its file")
 	}
 }
@@ -171,5 +174,5 @@ func FuzzToolFile(f *testing.F) {
 	f.Add([]byte(lampFile))
 	f.Add([]byte("tools: [{name: a, schema: {type: object, properties: {x: {$ref: '#'}}}, request: {url: 'http://h/{x}'}}]"))
 	f.Add([]byte("name: &a [*a]"))
-	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = readToolFile(data, lookup) })
+	f.Fuzz(func(t *testing.T, data []byte) { _, _ = readToolFile(t.Context(), data, variables()) })
 }

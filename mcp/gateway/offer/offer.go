@@ -12,6 +12,7 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/catalog"
+	"xiaozhi/mcp/secret"
 	"xiaozhi/prompts"
 )
 
@@ -35,6 +36,7 @@ type Options struct {
 	Config    func() []byte  // the settings without secrets, as JSON; nil: not offered
 	LogTail   func() string  // the last lines of the log; nil: not offered
 	ToolsDir  string         // folder of declarative tools (*.yaml), read again when it changes; "": none
+	Secrets   secret.Sources // that its files may refer to
 	Zone      *time.Location // of the times that are told
 	Log       *slog.Logger
 
