@@ -177,6 +177,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 		return err
 	}
 	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
+	seen.spare = f.strangers.spare
 	f.limits = router.Options{
 		Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs,
 		Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log,

@@ -129,14 +129,15 @@ func mainPrompt(cfg *config.Config, texts *prompts.Set, data string) (string, er
 	return "", errors.New(message.Both("app/no-prompt", cfg.Agent.Prompt, names, filepath.Join(data, "prompts")))
 }
 
-// vision returns the model that looks at pictures for whom a device talks to; nil: that of all.
-func (a *App) vision(device string) providers.LLM {
+// vision returns the model that looks at pictures for whom a device talks to, nil: that of all, and whether the device
+// is not known.
+func (a *App) vision(device string) (llm providers.LLM, unknown bool) {
 	name := ""
 	if found, err := a.outside.devices.Find(device); err == nil {
 		if c, ok := found.(*conversation); ok {
-			name = c.Persona().Name
+			name, unknown = c.Persona().Name, c.info.Session.Unknown
 		}
 	}
 	p, _ := a.cast.Of(device, name)
-	return p.vision
+	return p.vision, unknown
 }

@@ -2,11 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"xiaozhi/agent"
 	"xiaozhi/agent/feature"
@@ -247,6 +250,32 @@ providers:
 	}
 	if p := castOf(cfg, texts, e.agents).byName["one"]; !p.NoChinese || p.LLM != one.llm {
 		t.Errorf("%+v", p)
+	}
+}
+
+// Devices that are not known look at as many pictures as they may ask models.
+func TestVisionOfStrangers(t *testing.T) {
+	texts, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, limit := &providertest.LLM{Script: []providertest.Step{providertest.Say("A dog.")}}, strangers{requests: rate.NewLimiter(0, 1)}
+	p := &pictures{
+		llm: all, spare: limit.spare, texts: texts, log: slog.New(slog.DiscardHandler),
+		of: func(device string) (providers.LLM, bool) { return nil, device == attic },
+	}
+	look := func(device string) error {
+		_, err := p.Explain(t.Context(), camera.Picture{DeviceID: device, Language: "en", Question: "what is it"})
+		return err
+	}
+	if err := look(attic); err != nil {
+		t.Fatal(err)
+	}
+	if err := look(attic); !errors.Is(err, errSpent) {
+		t.Errorf("the second picture: %v", err)
+	}
+	if err := look(kitchen); err != nil {
+		t.Errorf("a known device: %v", err)
 	}
 }
 

@@ -28,8 +28,11 @@ const (
 // pictures describes pictures: those that devices upload, and those in the results
 // of tools. Its methods may be called at the same time.
 type pictures struct {
-	llm   providers.LLM                     // nil: no model can see
-	of    func(device string) providers.LLM // the model of whom a device talks to; nil: llm
+	llm providers.LLM // nil: no model can see
+	// of returns the model of whom a device talks to, nil: llm, and whether the device is
+	// not known; nil: all have llm.
+	of    func(device string) (llm providers.LLM, unknown bool)
+	spare func(providers.LLM) providers.LLM // limits a model for devices that are not known; set before devices connect
 	texts *prompts.Set
 	log   *slog.Logger
 }
@@ -109,7 +112,10 @@ func (p *pictures) Describe(ctx context.Context, mime string, data []byte, quest
 func (p *pictures) describe(ctx context.Context, device, language, question string, image providers.Image) (string, error) {
 	llm := p.llm
 	if p.of != nil {
-		llm = cmp.Or(p.of(device), llm)
+		own, unknown := p.of(device)
+		if llm = cmp.Or(own, llm); llm != nil && unknown {
+			llm = p.spare(llm)
+		}
 	}
 	if llm == nil {
 		return "", &camera.ExcuseError{Text: p.texts.Phrase(prompts.NoVision, language)}
