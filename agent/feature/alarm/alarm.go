@@ -175,7 +175,8 @@ func (a *alarms) announce(o *bell, now time.Time) bool {
 	return true
 }
 
-// done notes what was heard of a reminder. One whose bell alone was heard is told
+// done notes what was heard of a reminder. Whoever cuts its words short has heard it,
+// unless the connection did. One whose bell alone was heard is told
 // again, unless the bell says it all or the button has ended it; one that cannot be
 // spoken is told at the next contact.
 func (a *alarms) done(o *bell, told feature.Told) {
@@ -184,7 +185,7 @@ func (a *alarms) done(o *bell, told feature.Told) {
 	}
 	event := Heard
 	switch rang := told.Played > 0; {
-	case told.Whole, told.Heard != "", rang && o.telling.Text == "", rang && isAbort(told.Cause):
+	case told.Whole, told.Heard != "" && isByUser(told.Cause), rang && o.telling.Text == "", rang && isAbort(told.Cause):
 	case told.Err != nil:
 		event = Lost
 	default:

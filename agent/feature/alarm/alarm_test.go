@@ -171,7 +171,10 @@ type broken struct {
 	lies  atomic.Bool  // it says once that it has failed where it has not
 }
 
-var errDisk = errors.New("no space left on device")
+var (
+	errDisk = errors.New("no space left on device")
+	errGone = errors.New("the device has left")
+)
 
 func (s *broken) Add(ctx context.Context, r Reminder) error {
 	time.Sleep(time.Duration(s.stall.Load()))

@@ -121,6 +121,7 @@ func TestBookHeard(t *testing.T) {
 	}{
 		"whole":                         {"Tea", whole, false, Told},
 		"a part of the words":           {"Tea", feature.Told{Heard: "This is", Played: time.Second, Cause: turn.ErrBargeIn}, false, Told},
+		"a part, and the device leaves": {"Tea", feature.Told{Heard: "This is", Played: time.Second, Cause: errGone}, true, Ringing},
 		"the bell of a timer":           {"", feature.Told{Played: bell, Cause: turn.ErrBargeIn}, false, Told},
 		"the bell of a reminder":        {"Tea", feature.Told{Played: bell, Cause: turn.ErrBargeIn}, true, Ringing},
 		"the bell, ended by a button":   {"Tea", feature.Told{Played: bell, Cause: turn.ErrAborted}, false, Told},
@@ -145,6 +146,27 @@ func TestBookHeard(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestBookLeavesInTheMiddle: what a device has not told to its end when it leaves is told when it comes back.
+func TestBookLeavesInTheMiddle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(t.Context(), Options{})
+		defer b.Close()
+		s := connect(t, b, "a")
+		s.mustOrder(t, in(time.Minute, "Tea"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		s.hear(feature.Told{Heard: "This is", Played: time.Second, Cause: errGone})
+		s.leave()
+		synctest.Wait()
+		wantStates(t, b, Missed)
+		s = connect(t, b, "a")
+		synctest.Wait()
+		if s.said("Tea") != 1 {
+			t.Errorf("told %q", s.words())
+		}
+	})
 }
 
 // TestBookQueue: what the conversation has no room for waits for a second.
