@@ -123,8 +123,9 @@ func idsOf(devices []Device) []string {
 	return ids
 }
 
-// pick returns the id of the connected device that is meant: by its id, its name or
-// its stream; "" means the only one there is.
+// pick returns the id of the connected device that is meant: by its MAC address, its name,
+// its id or its stream; "" means the only one there is. Nobody else can have the first two, while
+// a device may call itself as another one is named: so they go before, whatever the order.
 func pick(ctx context.Context, devices Devices, meant string) (string, error) {
 	who := catalog.CallerFrom(ctx)
 	all := slices.DeleteFunc(devices.List(), func(d Device) bool { return !who.Reaches(d.ID) })
@@ -134,12 +135,42 @@ func pick(ctx context.Context, devices Devices, meant string) (string, error) {
 		}
 		return "", errors.New(who.Say("gateway/device-unnamed", strings.Join(idsOf(all), ", ")))
 	}
-	wanted := strings.ToLower(strings.TrimSpace(meant))
-	for _, d := range all {
-		stream := catalog.StreamOf(d.ID)
-		if wanted == d.ID || wanted == stream || "device-"+wanted == stream || d.Name != "" && strings.EqualFold(meant, d.Name) {
-			return d.ID, nil
+	for _, means := range []func(d Device, meant string) bool{byAddress, byName, byID, byStream} {
+		fit := slices.DeleteFunc(slices.Clone(all), func(d Device) bool { return !means(d, meant) })
+		switch len(fit) {
+		case 0:
+		case 1:
+			return fit[0].ID, nil
+		default:
+			return "", errors.New(who.Say("gateway/device-unnamed", strings.Join(idsOf(fit), ", ")))
 		}
 	}
 	return "", errors.New(who.Say("gateway/device-unknown", catalog.Clip(meant)))
+}
+
+func byAddress(d Device, meant string) bool {
+	mac := macIn(strings.TrimPrefix(plain(meant), "device-"))
+	return mac != "" && mac == macIn(d.ID)
+}
+
+func byName(d Device, meant string) bool {
+	return d.Name != "" && strings.EqualFold(d.Name, strings.TrimSpace(meant))
+}
+
+func byID(d Device, meant string) bool { return d.ID == plain(meant) }
+
+func byStream(d Device, meant string) bool {
+	stream := catalog.StreamOf(d.ID)
+	return stream == plain(meant) || stream == "device-"+plain(meant)
+}
+
+func plain(meant string) string { return strings.ToLower(strings.TrimSpace(meant)) }
+
+// macIn returns the twelve digits of a MAC address in lower case; "" for anything else.
+func macIn(id string) string {
+	digits := strings.NewReplacer(":", "", "-", "", ".", "", "_", "", " ", "").Replace(id)
+	if len(digits) != 12 || strings.Trim(digits, "0123456789abcdef") != "" {
+		return ""
+	}
+	return digits
 }
