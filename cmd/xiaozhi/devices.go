@@ -125,9 +125,9 @@ func (c toolsClient) known(ctx context.Context) error {
 		fmt.Fprintln(c.out, message.Both("known/none"))
 	}
 	for _, d := range list.Devices {
-		line := []string{d.ID, d.State}
+		line := []string{text.Line(d.ID), d.State}
 		for _, part := range []string{d.Name, d.Board, d.Firmware} {
-			if part != "" {
+			if part = text.Line(part); part != "" { // what a device tells of itself
 				line = append(line, part)
 			}
 		}

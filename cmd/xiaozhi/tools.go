@@ -142,7 +142,7 @@ func (c toolsClient) list(ctx context.Context, device string) error {
 		if t.LLMName != t.Name {
 			name += " (" + t.LLMName + ")"
 		}
-		fmt.Fprintf(c.out, "\n%s\n  %s, %s: %s%s\n", plainText(name), plainText(cmp.Or(t.Source, "?")), t.Kind, plainText(t.Why), marks)
+		fmt.Fprintf(c.out, "\n%s\n  %s, %s: %s%s\n", text.Line(name), text.Line(cmp.Or(t.Source, "?")), t.Kind, plainText(t.Why), marks)
 		if about := firstLine(t.Description); about != "" {
 			fmt.Fprintf(c.out, "  %s\n", about)
 		}

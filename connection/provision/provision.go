@@ -247,7 +247,7 @@ func readOTA(header http.Header, body []byte) description {
 			kind = name
 		}
 	}
-	asked := description{language: connection.LanguageOf(language), version: text.Cut(version, 32), board: text.Cut(kind, 64), firmware: firmware}
+	asked := description{language: connection.LanguageOf(language), version: text.Cut(text.Line(version), 32), board: text.Cut(text.Line(kind), 64), firmware: firmware}
 	if asked.language == "" {
 		asked.language = connection.LanguageOf(header.Get("Accept-Language"))
 	}

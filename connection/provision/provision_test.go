@@ -380,3 +380,12 @@ func FuzzReadOTA(f *testing.F) {
 		}
 	})
 }
+
+// TestOTADescribesInOneLine: what a device tells of itself stands in lists that people
+// read before they accept a device, so it makes no line of its own there.
+func TestOTADescribesInOneLine(t *testing.T) {
+	d := readOTA(nil, []byte(`{"application":{"version":"1.0\n24:6f:28:aa:10:02"},"board":{"type":"bread\r\n24:6f:28:aa:10:02  new \u001b[31m\u202e"}}`))
+	if d.version != "1.0 24:6f:28:aa:10:02" || d.board != "bread 24:6f:28:aa:10:02 new [31m" {
+		t.Errorf("%q, %q", d.version, d.board)
+	}
+}

@@ -70,6 +70,17 @@ func Cut(s string, limit int) string {
 	return head(s, limit) + "…"
 }
 
+// Line returns s in one line, without signs that steer a terminal or turn the direction of writing;
+// there is one space for each of them, and for all that stand together.
+func Line(s string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)), " ")
+}
+
 // Shorten returns s if it has at most limit bytes, else its beginning with a note of how many
 // bytes there were, for a reader who must know that something is missing. The note counts
 // towards limit; a limit smaller than the note leaves the note alone.

@@ -45,6 +45,16 @@ func TestCut(t *testing.T) {
 	}
 }
 
+func TestLine(t *testing.T) {
+	for s, want := range map[string]string{
+		"": "", "bread": "bread", " a\tb ": "a b", "evil\r\n\x1b[31mpaired": "evil [31mpaired", "a\u202eb\u200bc\x00": "a b c", "小智　一号": "小智 一号", "\xff": "\ufffd",
+	} {
+		if got := Line(s); got != want {
+			t.Errorf("Line(%q) = %q, want %q", s, got, want)
+		}
+	}
+}
+
 func TestShorten(t *testing.T) {
 	for _, c := range []struct {
 		s     string
