@@ -125,8 +125,11 @@ func mainPrompt(cfg *config.Config, texts *prompts.Set, data string) (string, er
 	if main := mainOf(cfg, texts); main != "" {
 		return main, nil
 	}
-	names := strings.Join(cfg.AgentNames(texts.Names()), ", ")
-	return "", errors.New(message.Both("app/no-prompt", cfg.Agent.Prompt, names, filepath.Join(data, "prompts")))
+	names, place := cfg.AgentNames(texts.Names()), cfg.Agent.PromptPlace
+	if place != "" {
+		place += ": "
+	}
+	return "", errors.New(place + message.Both("app/no-prompt", cfg.Agent.Prompt, prompts.Nearest(cfg.Agent.Prompt, names), strings.Join(names, ", "), filepath.Join(data, "prompts")))
 }
 
 // vision returns the model that looks at pictures for whom a device talks to, nil: that of all, and whether the device

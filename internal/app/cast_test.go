@@ -198,7 +198,7 @@ func TestMainPrompt(t *testing.T) {
 		"agent: {prompt: anna}\nagents: {bob: {voice: slt}}":                   "",
 	} {
 		got, err := mainPrompt(mustLoadText(t, text), texts, "data")
-		if got != want || (err == nil) != (want != "") || err != nil && !strings.Contains(err.Error(), "bob, default, storyteller, teacher") {
+		if got != want || (err == nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), "config.yaml:1: agent.prompt: ") || !strings.Contains(err.Error(), "did you mean bob? There are: bob, default, storyteller, teacher")) {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}

@@ -135,6 +135,9 @@ func (ch checker) checkAgents(c *Config) {
 			c.Devices.ByID[id] = d
 		}
 	}
+	if c.Agent.Prompt != prompts.Default { // which is always there
+		c.Agent.PromptPlace = ch.place("agent", "prompt")
+	}
 	names := c.AgentNames(ch.prompts)
 	if ch.prompts == nil || !ch.whole() || !ch.whole("agents") {
 		return // the one that is meant may be what could not be read

@@ -164,6 +164,8 @@ type Agent struct {
 	WakeWords     []string `koanf:"wake_words"`
 	ExitWords     []string `koanf:"exit_words"`
 	StopWords     []string `koanf:"stop_words"` // beside those that are built in
+
+	PromptPlace string `koanf:"-"` // where Prompt is set, for people; "": nowhere
 }
 
 // Tools configures the tools of all devices. Patterns are those of [path.Match].
