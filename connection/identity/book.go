@@ -17,6 +17,7 @@ const (
 	maxRecords = 4096             // of pairs; those that are no regulars, and that have used no token, make room
 	seenEvery  = time.Hour        // between two notes of when a pair was seen
 	commitTime = 3 * time.Second  // for writing a change down before somebody is answered
+	forgetTime = time.Minute      // the same of one that deletes all that was ever said to a device
 	newFor     = 24 * time.Hour   // a pair that nobody has accepted is no regular
 	retryAfter = 10 * time.Second // when it could not be written
 )
@@ -140,7 +141,7 @@ func (b *Book) Run(ctx context.Context) {
 
 // written writes down what has changed, and logs that it cannot.
 func (b *Book) written(ctx context.Context) {
-	if err := b.flush(ctx); err != nil {
+	if err := b.flush(ctx, commitTime); err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.notices.due("", time.Now()) {
@@ -150,17 +151,17 @@ func (b *Book) written(ctx context.Context) {
 }
 
 // Flush writes down all that has changed: what refers to a device can be kept when it returns nil.
-func (b *Book) Flush(ctx context.Context) error { return b.flush(ctx) }
+func (b *Book) Flush(ctx context.Context) error { return b.flush(ctx, commitTime) }
 
-// flush writes down all that has changed.
-func (b *Book) flush(ctx context.Context) error {
+// flush writes down all that has changed, within a time.
+func (b *Book) flush(ctx context.Context, limit time.Duration) error {
 	b.saving.Lock()
 	defer b.saving.Unlock()
 	c, ids := b.change()
 	if len(ids) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, commitTime, errSlowDisk)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlowDisk)
 	defer cancel()
 	err := b.o.Records.Commit(ctx, c)
 	if err == nil {

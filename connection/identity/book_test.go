@@ -31,8 +31,9 @@ type rig struct {
 // failing are records that fail when a test says so.
 type failing struct {
 	*Memory
-	mu  sync.Mutex
-	err error
+	mu    sync.Mutex
+	err   error
+	takes time.Duration
 }
 
 func (f *failing) Commit(ctx context.Context, c Change) error {
@@ -41,6 +42,7 @@ func (f *failing) Commit(ctx context.Context, c Change) error {
 	if f.err != nil {
 		return f.err
 	}
+	time.Sleep(f.takes)
 	return f.Memory.Commit(ctx, c)
 }
 
@@ -551,6 +553,21 @@ func TestNotWritten(t *testing.T) {
 	if _, err := r.Accept(t.Context(), code, "anna"); err != nil {
 		t.Errorf("later: %v", err)
 	}
+}
+
+// TestForgetTakesTime: a device to which much was said can be forgotten, which takes longer than anything else.
+func TestForgetTakesTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil)
+		r.ota(home(speaker, clientA))
+		r.records.takes = 20 * time.Second
+		if err := r.Rename(t.Context(), speaker, "Kitchen"); !errors.Is(err, ErrNotWritten) {
+			t.Errorf("a name: %v", err)
+		}
+		if err := r.Forget(t.Context(), speaker); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A disk that does not write keeps nobody from talking, and what waits is written later.

@@ -113,7 +113,7 @@ func (b *Book) Claim(ctx context.Context, code, by string) (id string, err error
 
 func (b *Book) accept(ctx context.Context, by string, meant func() (string, error)) (id string, err error) {
 	before := ""
-	err = b.act(ctx, func() (string, error) {
+	err = b.act(ctx, commitTime, func() (string, error) {
 		b.expire(time.Now())
 		if id, err = meant(); err != nil {
 			return "", err
@@ -160,7 +160,7 @@ func plainCode(code string) string { return strings.NewReplacer(" ", "", "-", ""
 // Rename gives a device a name.
 func (b *Book) Rename(ctx context.Context, id, name string) error {
 	name, ok := plainName(name)
-	return b.act(ctx, func() (string, error) {
+	return b.act(ctx, commitTime, func() (string, error) {
 		e := b.byID[id]
 		switch {
 		case e == nil:
@@ -177,7 +177,7 @@ func (b *Book) Rename(ctx context.Context, id, name string) error {
 
 // Refuse turns a device away from now on.
 func (b *Book) Refuse(ctx context.Context, id, by string) error {
-	err := b.act(ctx, func() (string, error) {
+	err := b.act(ctx, commitTime, func() (string, error) {
 		if b.byID[id] == nil {
 			return "", ErrNoSuchDevice
 		}
@@ -196,7 +196,7 @@ func (b *Book) Refuse(ctx context.Context, id, by string) error {
 
 // Forget drops all that is kept of a device here. It is as new when it comes again.
 func (b *Book) Forget(ctx context.Context, id string) error {
-	err := b.act(ctx, func() (string, error) {
+	err := b.act(ctx, forgetTime, func() (string, error) {
 		if b.byID[id] == nil {
 			return "", ErrNoSuchDevice
 		}
@@ -212,7 +212,7 @@ func (b *Book) Forget(ctx context.Context, id string) error {
 // act does what a person wants and returns when it is written down. With an error
 // nothing has changed. do is called with mu held; it puts changed copies in the place
 // of entries, and returns the id that it has changed beside that entry's address.
-func (b *Book) act(ctx context.Context, do func() (id string, err error)) error {
+func (b *Book) act(ctx context.Context, limit time.Duration, do func() (id string, err error)) error {
 	b.mu.Lock()
 	entries, pairings, spent := clone(b.byID), clone(b.desk.byID), b.desk.spent
 	id, err := do()
@@ -221,7 +221,7 @@ func (b *Book) act(ctx context.Context, do func() (id string, err error)) error 
 	if err != nil {
 		return err
 	}
-	if err := b.flush(ctx); err != nil {
+	if err := b.flush(ctx, limit); err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for t := range touched {
