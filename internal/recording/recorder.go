@@ -91,23 +91,25 @@ type Recorder struct {
 	tidying error     // the same of deleting what is too old or too much
 	closed  bool
 
-	wake chan struct{} // 1: something waits
-	stop chan struct{}
-	done chan struct{}
+	wake   chan struct{} // 1: something waits
+	stop   chan struct{}
+	cancel context.CancelFunc // gives up what is being done
+	done   chan struct{}
 }
 
 // New starts a recorder. It opens nothing before there is something to write or to delete. Values of ctx are used, its
 // end is not: Close ends the recorder.
 func New(ctx context.Context, o Options) *Recorder {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &Recorder{
 		o: o, dir: folder{path: o.Dir}, gone: map[string][]chan error{},
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}),
 	}
 	if r.o.write == nil {
 		r.o.write = r.dir.write
 	}
-	go r.run(context.WithoutCancel(ctx))
+	go r.run(ctx)
 	return r
 }
 
@@ -211,7 +213,7 @@ func (r *Recorder) Stats() Stats {
 	return s
 }
 
-// Close writes what waits and ends the goroutine. A disk that does not answer is waited for ten seconds.
+// Close writes what waits and ends the goroutine. A disk that does not answer is waited for ten seconds; then it is given up.
 func (r *Recorder) Close() {
 	if r == nil {
 		return
@@ -220,6 +222,7 @@ func (r *Recorder) Close() {
 	r.closed = true
 	r.mu.Unlock()
 	close(r.stop)
+	defer r.cancel()
 	timer := time.NewTimer(closeTime)
 	defer timer.Stop()
 	select {
@@ -232,8 +235,6 @@ func (r *Recorder) Close() {
 // run writes and deletes until Close.
 func (r *Recorder) run(ctx context.Context) {
 	defer close(r.done)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	r.note(&r.tidying, r.tidy(ctx))
 	tick := time.NewTicker(tidyEach)
 	defer tick.Stop()

@@ -392,6 +392,33 @@ func TestStalledDisk(t *testing.T) {
 	r.Close()
 }
 
+// bare is a table without rows.
+type bare struct{ Table }
+
+func (bare) Shorten(context.Context, time.Duration) error          { return nil }
+func (bare) Ended(context.Context, int) ([]store.Recording, error) { return nil, nil }
+func (bare) Bytes(context.Context) (int, error)                    { return 0, nil }
+func (bare) DeleteAll(context.Context, []store.Recording) error    { return nil }
+
+// TestCloseInTime: a store that does not answer is given up ten seconds after the end.
+func TestCloseInTime(t *testing.T) {
+	dir, sound := t.TempDir(), sung(t, audio.Recognition, time.Second)
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t.Context(), Options{
+			Dir: dir, Table: bare{}, Quota: 1 << 20,
+			Flush: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			write: func(string, *audio.Packets, int) (int64, error) { return 1, nil },
+		})
+		r.Put(Turn{Device: "m", Talk: "c", ID: "t", User: sound})
+		began := time.Now()
+		r.Close()
+		<-r.done
+		if took := time.Since(began); took != closeTime || r.Stats().Dropped != 1 {
+			t.Errorf("closed after %v: %+v", took, r.Stats())
+		}
+	})
+}
+
 // TestFullDisk: a turn is dropped and counted, nothing is left of it, and the next is recorded when there is room.
 func TestFullDisk(t *testing.T) {
 	h := newHome(t)

@@ -26,10 +26,12 @@ func (r *Recorder) record(ctx context.Context, turns []Turn) {
 	}
 	var rows []store.Recording
 	var failed error
+	written := len(turns)
 	for i := range turns {
 		of, err := r.files(ctx, &turns[i])
 		if err != nil {
 			failed = err
+			written--
 			r.mu.Lock()
 			r.drop(1)
 			r.mu.Unlock()
@@ -40,7 +42,7 @@ func (r *Recorder) record(ctx context.Context, turns []Turn) {
 	if err := r.rows(ctx, rows); err != nil {
 		failed = err
 		r.mu.Lock()
-		r.drop(len(turns))
+		r.drop(written)
 		r.mu.Unlock()
 	}
 	r.note(&r.writing, failed)
