@@ -18,6 +18,7 @@ import (
 type Persona struct {
 	Name     string // what people call it
 	Prompt   string // name of its system prompt
+	Text     string // the system prompt itself, in place of that; "": it has none of its own
 	Language text.Lang
 	Voice    string
 

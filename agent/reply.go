@@ -118,7 +118,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 		tools.Late, tools.Job = calls.Late, calls.Begin
 	}
 	r.answer = think.New(&thought, think.Turn{
-		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: persona.Prompt,
+		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: persona.Prompt, Text: persona.Text,
 		Session: session,
 	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r, tools, log)
 	return r

@@ -140,6 +140,31 @@ func (s *Set) Render(name, lang string, d Data) (string, error) {
 	return t.render(s.values(language(lang), d)), nil
 }
 
+// maxVariable is how far the end of a variable is looked for in what a person has typed, in bytes.
+const maxVariable = 64
+
+// RenderText fills in a prompt that a person has typed, in place of one of a file. Braces that hold no variable stay as they
+// were typed: nobody reads what a program says about them.
+func (s *Set) RenderText(text, lang string, d Data) string {
+	values := s.values(language(lang), d)
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "{{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, _, closed := strings.Cut(after[:min(len(after), maxVariable)], "}}")
+		if value, known := values[strings.TrimSpace(name)]; known && closed {
+			b.WriteString(value)
+			text = after[len(name)+len("}}"):]
+			continue
+		}
+		b.WriteString("{{")
+		text = after
+	}
+}
+
 // language returns lang if it is one of the two, else Chinese, the default.
 func language(lang string) string {
 	if lang == "en" {

@@ -172,3 +172,31 @@ func FuzzParseTemplate(f *testing.F) {
 		tmpl.render(set.values("en", Data{}))
 	})
 }
+
+// TestRenderText: of a prompt that a person has typed the variables are filled in, and everything else is as it was typed.
+func TestRenderText(t *testing.T) {
+	s, err := Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Data{AssistantName: "{{language}} <b>", Now: time.Date(2026, 11, 22, 7, 5, 0, 0, time.UTC)}
+	for typed, want := range map[string]string{
+		"You are {{assistant_name}}.\n\n\"It's\" {{ current_time }}": "You are {{language}} <b>.\n\n\"It's\" 07:05",
+		"你是海盗，{{language}}":                                          "你是海盗，英文",
+		"{{":                                                         "{{", "}}": "}}", "{{}}": "{{}}", "{{{{current_time}}}}": "{{07:05}}", "{{current_time": "{{current_time",
+		"{{no_such}} {{.Secret}} {{range .}} ${HOME} %s {% x %}": "{{no_such}} {{.Secret}} {{range .}} ${HOME} %s {% x %}",
+		"{{a\n}} {{current_time}}":                               "{{a\n}} 07:05",
+	} {
+		lang := "en"
+		if strings.HasPrefix(typed, "你") {
+			lang, want = "zh", "你是海盗，"+s.Phrase(languageChinese, "zh")
+		}
+		if got := s.RenderText(typed, lang, d); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+	long := strings.Repeat("{{", 16<<10)
+	if got := s.RenderText(long, "en", d); got != long {
+		t.Error("many open braces change")
+	}
+}

@@ -50,6 +50,7 @@ type Turn struct {
 	Allow   *Asked              // the call that the user has just allowed; nil: none
 	History []providers.Message // the dialogue before
 	Role    string              // the name of the system prompt
+	Text    string              // the system prompt itself, in place of the one of that name; "": that one
 	Session wire.Session
 }
 
@@ -170,12 +171,16 @@ func (r *Responder) Silent() bool {
 
 // system renders the turn's system prompt.
 func (r *Responder) system() (string, error) {
-	return r.o.Prompts.Render(r.turn.Role, r.turn.Session.Language, prompts.Data{
+	data := prompts.Data{
 		AssistantName: r.o.Name,
 		DeviceName:    r.turn.Session.Name,
 		Language:      r.lang(),
 		Now:           time.Now().In(r.o.Zone),
-	})
+	}
+	if r.turn.Text != "" {
+		return r.o.Prompts.RenderText(r.turn.Text, r.turn.Session.Language, data), nil
+	}
+	return r.o.Prompts.Render(r.turn.Role, r.turn.Session.Language, data)
 }
 
 // request makes the next model call.

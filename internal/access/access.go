@@ -272,7 +272,12 @@ func (g *Guard) Body(w http.ResponseWriter, r *http.Request) (body []byte, ok bo
 		answer(w, http.StatusUnsupportedMediaType, refusal{"access/no-json", message.Both("access/no-json")})
 		return nil, false
 	}
-	if body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody)); err != nil || !json.Valid(body) {
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxDocument))
+	if _, long := errors.AsType[*http.MaxBytesError](err); long {
+		answer(w, http.StatusRequestEntityTooLarge, refusal{"access/too-long", message.Both("access/too-long", maxDocument>>10)})
+		return nil, false
+	}
+	if err != nil || !json.Valid(body) {
 		answer(w, http.StatusBadRequest, refusal{"access/no-json", message.Both("access/no-json")})
 		return nil, false
 	}

@@ -11,8 +11,11 @@ import (
 	"xiaozhi/internal/text/message"
 )
 
-// maxBody limits what people send, in bytes.
-const maxBody = 64 << 10
+// Limits of what people send, in bytes: a prompt of 32 KiB takes six times that where all its signs are escaped.
+const (
+	maxBody     = 64 << 10
+	maxDocument = 256 << 10 // of who has shown who he is
+)
 
 // credentials come as the body of a request.
 type credentials struct {

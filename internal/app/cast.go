@@ -91,7 +91,7 @@ func (c *cast) options(o agent.Options, s wire.Session, limit func(providers.LLM
 // castOf makes the agents of the settings: those that are named, and one of each prompt.
 func castOf(cfg *config.Config, texts *prompts.Set, engines map[string]agentEngines) *personas {
 	all := &personas{byName: map[string]persona{}, devices: cfg.Devices.ByID, first: cfg.Agent.Prompt, sound: cfg.Recording.Sound}
-	main := mainOf(cfg, texts)
+	main, typed := mainOf(cfg, texts), cfg.Agents[cfg.Agent.Prompt].Text
 	for _, name := range cfg.AgentNames(texts.Names()) {
 		s, e := cfg.Agents[name], engines[name]
 		p := persona{vision: e.vision, Persona: agent.Persona{
@@ -101,6 +101,9 @@ func castOf(cfg *config.Config, texts *prompts.Set, engines map[string]agentEngi
 		}}
 		if p.Prompt == "" && texts.Has(name) {
 			p.Prompt = name
+		}
+		if p.Text = s.Text; p.Text == "" && p.Prompt == "" {
+			p.Text = typed
 		}
 		p.Prompt = cmp.Or(p.Prompt, main)
 		all.byName[name] = p

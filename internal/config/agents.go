@@ -20,8 +20,9 @@ import (
 // Persona configures an agent: whom a device talks to. What is not set is that of the
 // device, of the section agent and of the chains of all.
 type Persona struct {
-	Prompt    string      `koanf:"prompt"`   // name of a prompt; "": the one that is called like the agent, or that of all
-	Language  string      `koanf:"language"` // zh, en or ""
+	Prompt    string      `koanf:"prompt"`      // name of a prompt; "": the one that is called like the agent, or that of all
+	Text      string      `koanf:"prompt_text"` // a prompt in place of one that has a name; "": there is none
+	Language  string      `koanf:"language"`    // zh, en or ""
 	Voice     string      `koanf:"voice"`
 	ASR       []string    `koanf:"asr"` // chains; empty: those of all
 	LLM       []string    `koanf:"llm"`
@@ -157,6 +158,7 @@ func (ch checker) checkPersona(c *Config, name string, p Persona) {
 	if p.Prompt != "" && ch.prompts != nil && !slices.Contains(ch.prompts, p.Prompt) {
 		ch.bad(at("prompt"), "config/no-prompt", p.Prompt, prompts.Nearest(p.Prompt, ch.prompts))
 	}
+	ch.checkText(p, at("prompt_text")...)
 	if p.Language != "" {
 		ch.oneOf(p.Language, []string{"zh", "en"}, at("language")...)
 	}
@@ -171,6 +173,22 @@ func (ch checker) checkPersona(c *Config, name string, p Persona) {
 	ch.checkChain(c, p.TTS, roleTTS, at(roleTTS)...)
 	ch.checkChain(c, p.Vision, roleVLM, at(roleVLM)...)
 	ch.checkVoiceOf(c, p, at("voice")...)
+}
+
+// maxPromptText is how long a prompt may be that stands in the settings, in bytes.
+const maxPromptText = 32 << 10
+
+// checkText reports a prompt that is no text, is too long, or stands beside the name of another.
+func (ch checker) checkText(p Persona, at ...string) {
+	switch {
+	case p.Text == "":
+	case strings.TrimSpace(p.Text) == "":
+		ch.bad(at, "config/text-empty")
+	case len(p.Text) > maxPromptText:
+		ch.bad(at, "config/text-long", len(p.Text), maxPromptText)
+	case p.Prompt != "":
+		ch.bad(at, "config/text-twice", p.Prompt)
+	}
 }
 
 // checkToolNames reports patterns that cannot be read, and names that are those of our own tools but for a slip. Other

@@ -17,16 +17,19 @@ func TestReadAgent(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for doc, want := range map[string]string{
-		`{}`:                                    "",
-		`{"languag":"en"}`:                      "unknown key agents.bob.languag (did you mean agents.bob.language?) / 未知的键",
-		`{"llm":["ruls"]}`:                      "agents.bob.llm: there is no providers.ruls (did you mean rules?) / 没有",
-		`{"tts":["pocketsphinx"]}`:              "agents.bob.tts: pocketsphinx cannot do tts",
-		`{"llm":"rules"}`:                       "agents.bob.llm must be a list",
-		`{"prompt":"storytellr"}`:               "agents.bob.prompt: there is no prompt storytellr (did you mean storyteller?)",
-		`{"voice":"slx"}`:                       "agents.bob.voice: there is no voice slx in the chain local (did you mean slt?)",
-		`{"tools":{"allow":["clock","exitt"]}}`: "agents.bob.tools.allow: there is no tool exitt (did you mean exit?)",
-		`{"memory":"never"}`:                    "agents.bob.memory: ",
-		`{"voice":`:                             "not valid YAML",
+		`{}`:                                     "",
+		`{"languag":"en"}`:                       "unknown key agents.bob.languag (did you mean agents.bob.language?) / 未知的键",
+		`{"llm":["ruls"]}`:                       "agents.bob.llm: there is no providers.ruls (did you mean rules?) / 没有",
+		`{"tts":["pocketsphinx"]}`:               "agents.bob.tts: pocketsphinx cannot do tts",
+		`{"llm":"rules"}`:                        "agents.bob.llm must be a list",
+		`{"prompt":"storytellr"}`:                "agents.bob.prompt: there is no prompt storytellr (did you mean storyteller?)",
+		`{"voice":"slx"}`:                        "agents.bob.voice: there is no voice slx in the chain local (did you mean slt?)",
+		`{"tools":{"allow":["clock","exitt"]}}`:  "agents.bob.tools.allow: there is no tool exitt (did you mean exit?)",
+		`{"memory":"never"}`:                     "agents.bob.memory: ",
+		`{"voice":`:                              "not valid YAML",
+		`{"prompt_text":" \n\t"}`:                "agents.bob.prompt_text: the text is empty / ",
+		`{"prompt_text":"a","prompt":"default"}`: "agents.bob.prompt_text: the prompt default is named beside it; keep one of the two / ",
+		`{"prompt_text":"` + strings.Repeat("x", 32<<10+1) + `"}`: "agents.bob.prompt_text: the text is 32769 bytes long, which is more than 32768 / ",
 	} {
 		_, err := c.ReadAgent("bob", []byte(doc), prompts)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n")) {
@@ -53,7 +56,7 @@ func TestListOfAgent(t *testing.T) {
 func FuzzReadAgent(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"prompt":"default","voice":"slt","tts":["local"],"tools":{"deny":["self.*"]}}`, `{"memory":"forget","wake_words":["a"],"record":"user"}`,
-		`{"llm":"rules"}`, `[`, `{"a":{"b":[1,{}]}}`, "&a [*a]", "{\"language\":\"\\u0000\"}",
+		`{"llm":"rules"}`, `{"prompt_text":"a\n{{b}} \"c\" ${D} \u2028"}`, `[`, `{"a":{"b":[1,{}]}}`, "&a [*a]", "{\"language\":\"\\u0000\"}",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -22,9 +22,9 @@ import (
 // Bounds of what people make.
 const (
 	maxAgents = 256
-	maxName   = 64       // bytes
-	maxDoc    = 64 << 10 // bytes
-	maxNote   = 500      // bytes
+	maxName   = 64        // bytes
+	maxDoc    = 256 << 10 // bytes
+	maxNote   = 500       // bytes
 	queueTime = time.Minute
 )
 

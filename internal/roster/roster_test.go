@@ -136,7 +136,7 @@ func TestRefusals(t *testing.T) {
 		{set(r, "pirate", `{"voice":"bad"}`), roster.Invalid, "it is bad"},
 		{set(r, "pirate", `[1]`), roster.Invalid, "JSON"},
 		{set(r, "pirate", `{} {}`), roster.Invalid, "JSON"},
-		{set(r, "pirate", `{"voice":"`+strings.Repeat("x", 70<<10)+`"}`), roster.Invalid, "65536"},
+		{set(r, "pirate", `{"voice":"`+strings.Repeat("x", 260<<10)+`"}`), roster.Invalid, "262144"},
 		{patch(`null`), roster.Invalid, "JSON"},
 		{set(r, "file", `{}`), roster.Conflict, "config.yaml:7"},
 		{set(r, "a/b", `{}`), roster.Invalid, "64"},
