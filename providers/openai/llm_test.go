@@ -246,9 +246,9 @@ func TestRetries(t *testing.T) {
 		fails    bool
 		least    time.Duration // that all tries take, at most three times as much
 	}{
-		{"down, then well", 0, []int{503, 200}, nil, 2, false, 37 * time.Millisecond},
-		{"busy and down, then well", 0, []int{429, 503, 200}, nil, 3, false, 112 * time.Millisecond},
-		{"no more than two", 0, []int{503, 503, 503, 200}, nil, 3, true, 112 * time.Millisecond},
+		{"down, then well", 0, []int{503, 200}, nil, 2, false, 37500 * time.Microsecond},
+		{"busy and down, then well", 0, []int{429, 503, 200}, nil, 3, false, 112500 * time.Microsecond},
+		{"no more than two", 0, []int{503, 503, 503, 200}, nil, 3, true, 112500 * time.Microsecond},
 		{"none", -1, []int{503, 200}, nil, 1, true, 0},
 		{"not for a bad request", 0, []int{400, 200}, nil, 1, true, 0},
 		{"not for a bad key", 0, []int{401, 200}, nil, 1, true, 0},
