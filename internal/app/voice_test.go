@@ -340,22 +340,24 @@ func TestChineseIsExplained(t *testing.T) {
 }
 
 // TestClientsAreSpokenTo speaks a human prompt twice to every kind of client, in
-// auto mode: one prompt is one turn, and the second is heard without a button.
+// auto mode: one prompt is one turn, and the second is heard without a button. With TEST_ALL it is
+// every kind with every frame size, otherwise each kind and each framing once.
 func TestClientsAreSpokenTo(t *testing.T) {
 	prompt, tools := clip(t, speechtest.Prompts, "vm-msgsaved"), devicetest.NewBoard().Tools()
 	withEngines(t, repeating(), func(ctx context.Context, t *testing.T, h *harness) {
 		var wg sync.WaitGroup
-		for i, o := range []devicetest.Options{
+		clients := []devicetest.Options{
 			{Profile: devicetest.Firmware242, Tools: tools},
 			{Profile: devicetest.Firmware242, Protocol: 2, NoMCP: true},
 			{Profile: devicetest.Firmware242, Protocol: 3, Quirks: devicetest.Quirks{MuteMCP: true}},
-			{Profile: devicetest.Firmware222Minus, NoMCP: true, Sound: devicetest.Sound{NoDTX: true}},
 			{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 20}, Language: "zh-CN", Tools: tools},
-			{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 40}, Language: "zh-CN", NoMCP: true},
-			{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 60}, Language: "zh-CN", NoMCP: true},
 			{Profile: devicetest.Browser, Language: "zh-CN", NoMCP: true, Hello: json.RawMessage(`{"type":"hello","features":{}}`)},
 			{Profile: devicetest.OldIoT162, Things: []devicetest.Thing{devicetest.Lamp()}},
-		} {
+			{Profile: devicetest.Firmware222Minus, NoMCP: true, Sound: devicetest.Sound{NoDTX: true}},
+			{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 40}, Language: "zh-CN", NoMCP: true},
+			{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 60}, Language: "zh-CN", NoMCP: true},
+		}
+		for i, o := range clients[:testall.Pick(len(clients), 7)] {
 			name := fmt.Sprintf("%s, framing %d, frames of %d ms", o.Profile, o.Protocol, o.Sound.FrameMs)
 			o.DeviceID, o.OpenListen = fmt.Sprintf("24:6f:28:cc:00:%02x", i), true
 			d := h.speaker(ctx, t, o)
