@@ -91,6 +91,7 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 		state: turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},
 	}
 	c.whom.o = c.o
+	c.restrict(c.whom.now()) // others may call before Run knows the user's choice
 	c.mic = newMicrophone(c)
 	return c
 }

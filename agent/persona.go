@@ -150,10 +150,15 @@ func (c *Conversation) recast() Persona {
 func (c *Conversation) cast() (Persona, wire.Session) {
 	p, s := c.recast(), c.env.Session
 	s.Language, s.Voice = string(c.rules.DeviceLang), cmp.Or(p.Voice, s.Voice)
+	c.restrict(p)
+	return p, s
+}
+
+// restrict takes the tools away that an agent does not have.
+func (c *Conversation) restrict(p Persona) {
 	if c.env.Tools != nil {
 		c.env.Tools.Restrict(router.Rules{Allow: p.Allow, Deny: p.Deny})
 	}
-	return p, s
 }
 
 // SetRole takes another agent from the next turn on.

@@ -14,6 +14,7 @@ import (
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/basics"
 	"xiaozhi/agent/turn"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
@@ -255,3 +256,18 @@ func (namedTools) Start(context.Context) error                                  
 func (namedTools) Stop() error                                                     { return nil }
 func (namedTools) IsReady() bool                                                   { return true }
 func (namedTools) ResetConnection() error                                          { return nil }
+
+// TestAgentDeniesBeforeRun: what the device's agent does not have is not there for calls from outside either, that come
+// before the conversation has begun.
+func TestAgentDeniesBeforeRun(t *testing.T) {
+	own := actor("own")
+	own.Deny = []string{"DRILL"}
+	var agents atomic.Pointer[map[string]Persona]
+	agents.Store(&map[string]Persona{"": own})
+	rt := router.New(router.Options{}, newScriptSource("local", []string{"drill query 0s drilled", "lamp query 0s lit"}))
+	defer rt.Close()
+	New(troupe(t, &agents), wire.Session{DeviceID: "aa"}, nil, rt)
+	if offers := rt.Offers(); len(offers) != 1 || offers[0].Tool.Name != "lamp" {
+		t.Errorf("%+v", offers)
+	}
+}

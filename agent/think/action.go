@@ -10,6 +10,7 @@ import (
 // ActionWords returns what a tool does, in words that can be said: "turn on the
 // lamp" for self.lamp.turn_on, the beginning of a Chinese description in Chinese.
 func ActionWords(name, description string, lang text.Lang) string {
+	name, description = noQuestion(name), noQuestion(description)
 	if lang == text.Chinese {
 		if clause := shortClause(description); clause != "" {
 			return clause
@@ -33,6 +34,12 @@ func ActionWords(name, description string, lang text.Lang) string {
 		out += " the"
 	}
 	return strings.TrimSpace(out + " " + strings.Join(object, " "))
+}
+
+// noQuestion takes the marks of questions out of a text: the question about the action ends at its own, and who has
+// heard it so far may answer.
+func noQuestion(s string) string {
+	return strings.TrimSpace(strings.NewReplacer("?", " ", "？", " ", "؟", " ").Replace(s))
 }
 
 // maxClause is how many characters of a description are said.

@@ -20,6 +20,9 @@ func TestActionWords(t *testing.T) {
 		{"dance", "", "en", "dance"},
 		{"...", "", "en", "..."},
 		{"开灯", "", "zh", "开灯"},
+		{"self.?open", "", "en", "open"},
+		{"self.safe.open", "？打开保险箱", "zh", "打开保险箱"},
+		{"self.safe.open", "听歌吗？打开保险箱", "zh", "听歌吗 打开保险箱"},
 	} {
 		if got := ActionWords(c.name, c.description, text.Lang(c.language)); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.language, c.name, got, c.want)

@@ -3,6 +3,7 @@ package external
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"xiaozhi/internal/lockout"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // home is a set with an endpoint on a network.
@@ -72,6 +74,42 @@ func TestToolServerDialsIn(t *testing.T) {
 		}
 		if strings.Contains(log.String(), "s3cret") {
 			t.Errorf("the log shows a token:\n%s", log.String())
+		}
+	})
+}
+
+// TestDialledInAsks: the tools of a server that dials in need a yes, unless they say that they destroy nothing or its token
+// is trusted; a rule for its token holds for each that shows it, and a program has nobody to ask.
+func TestDialledInAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log record
+		f, p := home(t, &log, Token{Name: "lamp", Secret: "s3cret-one"}, Token{Name: "friend", Secret: "s3cret-two", Trust: true}, Token{Name: "shed", Secret: "s3cret-six", Trust: true})
+		for _, secret := range []string{"s3cret-one", "s3cret-two", "s3cret-six", "s3cret-six"} {
+			toolServer(t, p, homeURL+secret, tools(t))
+		}
+		synctest.Wait()
+		rt := router.New(router.Options{Rules: router.Rules{Confirm: []string{"External:Shed/*"}}}, f)
+		defer rt.Close()
+		asked := map[string]bool{}
+		for _, o := range rt.Offers() {
+			if o.Tool.Name != "echo" {
+				continue
+			}
+			p, refused := rt.Prepare(mcp.Call{ID: "c", Name: o.LLMName, Arguments: `{"text":"hi"}`})
+			if refused != nil {
+				t.Fatal(refused)
+			}
+			asked[o.Tool.Source] = p.Asks()
+			if r := rt.Run(t.Context(), p); r.Action.Failed() != p.Asks() {
+				t.Errorf("%s: %+v", o.Tool.Source, r)
+			}
+			_, refused = rt.Prepare(mcp.Call{ID: "c", Name: o.LLMName, Arguments: `{"text":"hi"}`, By: mcp.ByProgram})
+			if (refused != nil) != p.Asks() {
+				t.Errorf("%s, by a program: %+v", o.Tool.Source, refused)
+			}
+		}
+		if want := map[string]bool{"external:lamp": true, "external:friend": false, "external:shed": true, "external:shed-2": true}; !maps.Equal(asked, want) {
+			t.Errorf("asked: %v", asked)
 		}
 	})
 }
