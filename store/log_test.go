@@ -177,7 +177,7 @@ func TestLogBatch(t *testing.T) {
 	})
 }
 
-// TestLogRejects: a turn that can never be written does not hold up the others.
+// TestLogRejects: a turn or a call that can never be written does not hold up the others.
 func TestLogRejects(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Store) {
 		addDevice(t, s, "m")
@@ -187,7 +187,14 @@ func TestLogRejects(t *testing.T) {
 		bad.Calls = append(bad.Calls, bad.Calls[0]) // half of it could be written
 		s.Log.Put(bad)
 		s.Log.Put(turnOf("m", "c", 3))
+		for range 2 {
+			s.Log.Call(Call{ID: "once", DeviceID: "m", At: at(1), Caller: "outside", Name: "lamp"})
+		}
+		s.Log.Learned("m", "pause", "1")
 		flush(t, s)
+		if docs, err := s.Devices.Learned(t.Context(), "m"); err != nil || docs["pause"] != "1" {
+			t.Errorf("%v %v", docs, err)
+		}
 		turns, err := s.Turns.List(t.Context(), "", Page{})
 		if err != nil || len(turns) != 2 || turns[0].Seq != 3 || turns[1].Seq != 1 {
 			t.Errorf("%+v %v", turns, err)

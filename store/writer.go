@@ -145,7 +145,12 @@ func (l *Log) write(ctx context.Context, b *batch) error {
 				return err
 			}
 		}
-		return w.rest(ctx, b)
+		for _, write := range b.others() {
+			if err := write(ctx, w); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	written, rejected := len(b.entries), 0
 	if isData(err) {
@@ -171,7 +176,7 @@ func (b *batch) newest() (at time.Time) {
 	return at
 }
 
-// writeEach writes each entry in a transaction of its own, and then the rest.
+// writeEach writes each entry, and each of what else there is, in a transaction of its own.
 func (l *Log) writeEach(ctx context.Context, b *batch) (written, rejected int, err error) {
 	one := func(f func(w *writer) error) error {
 		return l.db.transact(ctx, l.db.later, func(tx *sql.Tx) error {
@@ -193,12 +198,15 @@ func (l *Log) writeEach(ctx context.Context, b *batch) (written, rejected int, e
 			return written, rejected, err
 		}
 	}
-	err = one(func(w *writer) error { return w.rest(ctx, b) })
-	if isData(err) {
-		l.log.Warn("the store refused what was learned of devices", "err", err)
-		err = nil
+	for _, write := range b.others() {
+		switch err := one(func(w *writer) error { return write(ctx, w) }); {
+		case isData(err):
+			l.log.Warn("the store refused what is no turn", "err", err)
+		case err != nil:
+			return written, rejected, err
+		}
 	}
-	return written, rejected, err
+	return written, rejected, nil
 }
 
 // has reports whether a turn was written.
@@ -288,56 +296,49 @@ func (w *writer) agent(ctx context.Context, slug string) (id string, err error) 
 	return a.ID, err
 }
 
-// rest writes the ends of conversations, the signs of life, calls outside of turns and what was learned. What is of no
-// device any more changes nothing.
-func (w *writer) rest(ctx context.Context, b *batch) error {
-	if err := w.calls(ctx, b.calls); err != nil {
-		return err
+// others are what writes the rest of a batch: calls outside of turns, the ends of conversations, the signs of life, and
+// what was learned. What is of no device any more changes nothing.
+func (b *batch) others() (all []func(context.Context, *writer) error) {
+	exec := func(query string, args ...any) {
+		all = append(all, func(ctx context.Context, w *writer) error {
+			_, err := execIn(ctx, w.tx, query, args...)
+			return err
+		})
+	}
+	for _, c := range b.calls {
+		all = append(all, func(ctx context.Context, w *writer) error { return w.outside(ctx, c) })
 	}
 	for id, e := range b.ends {
-		if _, err := execIn(ctx, w.tx, "UPDATE conversations SET ended_at = $1, cause = $2 WHERE id = $3", stamp{&e.at}, maybe{&e.cause}, id); err != nil {
-			return err
-		}
+		exec("UPDATE conversations SET ended_at = $1, cause = $2 WHERE id = $3", stamp{&e.at}, maybe{&e.cause}, id)
 	}
 	for id := range b.erased {
-		if _, err := execIn(ctx, w.tx, "DELETE FROM conversations WHERE id = $1", id); err != nil {
-			return err
-		}
+		exec("DELETE FROM conversations WHERE id = $1", id)
 	}
 	for id, s := range b.seen {
-		if _, err := execIn(ctx, w.tx, "UPDATE devices SET asked_at = COALESCE($1, asked_at), hello_at = COALESCE($2, hello_at), turn_at = COALESCE($3, turn_at), "+
+		exec("UPDATE devices SET asked_at = COALESCE($1, asked_at), hello_at = COALESCE($2, hello_at), turn_at = COALESCE($3, turn_at), "+
 			"board = COALESCE($4, board), chip = COALESCE($5, chip), firmware = COALESCE($6, firmware), language = COALESCE($7, language), "+
 			"features = COALESCE($8, features), remote = COALESCE($9, remote), last_step = COALESCE($10, last_step) WHERE id = $11",
 			stamp{&s.AskedAt}, stamp{&s.HelloAt}, stamp{&s.TurnAt}, maybe{&s.Board}, maybe{&s.Chip}, maybe{&s.Firmware}, maybe{&s.Language},
-			maybe{&s.Features}, maybe{&s.Remote}, maybe{&s.LastStep}, id); err != nil {
-			return err
-		}
+			maybe{&s.Features}, maybe{&s.Remote}, maybe{&s.LastStep}, id)
 	}
 	for key, s := range b.states {
-		query, args := "INSERT INTO device_states (device_id, name, doc, at) SELECT id, CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS BIGINT) FROM devices WHERE id = $4 "+
-			"ON CONFLICT (device_id, name) DO UPDATE SET doc = excluded.doc, at = excluded.at", []any{key.name, text{&s.doc}, stamp{&s.at}, key.device}
 		if s.doc == "" {
-			query, args = "DELETE FROM device_states WHERE name = $1 AND device_id = $2", []any{key.name, key.device}
+			exec("DELETE FROM device_states WHERE name = $1 AND device_id = $2", key.name, key.device)
+			continue
 		}
-		if _, err := execIn(ctx, w.tx, query, args...); err != nil {
-			return err
-		}
+		exec("INSERT INTO device_states (device_id, name, doc, at) SELECT id, CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS BIGINT) FROM devices WHERE id = $4 "+
+			"ON CONFLICT (device_id, name) DO UPDATE SET doc = excluded.doc, at = excluded.at", key.name, text{&s.doc}, stamp{&s.at}, key.device)
 	}
-	return nil
+	return all
 }
 
-// calls writes calls outside of turns.
-func (w *writer) calls(ctx context.Context, all []Call) error {
-	for _, c := range all {
-		known, err := w.has(ctx, c.DeviceID)
-		if err == nil && known {
-			_, err = w.call.ExecContext(ctx, c.fields()...)
-		}
-		if err != nil {
-			return err
-		}
+// outside writes a call outside of turns.
+func (w *writer) outside(ctx context.Context, c Call) error {
+	known, err := w.has(ctx, c.DeviceID)
+	if err == nil && known {
+		_, err = w.call.ExecContext(ctx, c.fields()...)
 	}
-	return nil
+	return err
 }
 
 // has reports whether a device is known.
