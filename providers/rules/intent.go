@@ -44,6 +44,7 @@ const (
 	actBattery act = "battery"
 	actStatus  act = "status"
 	actPhoto   act = "photo"
+	actForget  act = "forget" // what was said
 	actExit    act = "exit"
 	actHello   act = "hello"
 	actThanks  act = "thanks"

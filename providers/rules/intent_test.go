@@ -124,6 +124,7 @@ func TestEnglishNegatives(t *testing.T) {
 		"tell me a joke", "good", "i", "", "42", "xyzzy",
 		"set theme dark", "self", "get", "turn turn turn",
 		"how much battery does a phone need", "what is the status of the war", "quit smoking", "exit strategy",
+		"do not forget what i said", "never forget our conversation", "forget what my mother said", "i forget what we said",
 		"maximum volume of a gas", "is the sound of music a good film", "skip breakfast", "pause for thought",
 		"enough about me", "silence of the lambs", "help me with my homework", "next to me",
 	} {
@@ -229,7 +230,7 @@ func TestChineseNegatives(t *testing.T) {
 	for _, said := range []string{
 		"球的体积怎么算", "音量是什么意思", "为什么声音可以传播", "声音的速度是多少", "音量调到香蕉", "音量调到三五",
 		"伦敦现在几点", "商店几点开门", "我几点起床比较好", "时间都去哪儿了", "今天几号线停运", "国庆节是几月几号",
-		"停车场在哪里", "不要停", "取消订单怎么操作", "算了一道题", "安静的夜晚", "公交车停了怎么办",
+		"停车场在哪里", "别忘了我说的话", "不要忘记我们的对话", "我忘了刚才说的话", "不要停", "取消订单怎么操作", "算了一道题", "安静的夜晚", "公交车停了怎么办",
 		"下一首诗是什么", "下一届奥运会在哪里", "暂停键在哪",
 		"五分钟后", "提醒我吃药", "零分钟后提醒我",
 		"电量和电流有什么区别", "充电宝多少钱", "有电影推荐吗", "拍电影要多少钱", "照相机是谁发明的",

@@ -85,10 +85,13 @@ func TestManyWaysToSayIt(t *testing.T) {
 		setVolume("40"):     {"put the volume on 40", "set volume at 40 percent please", "can you put the volume at forty", "帮我把音量设成40", "现在把声音调到百分之四十吧"},
 		setVolume("50"):     {"音量调到一半", "set the volume to 50%", "声音调到５０％", "把音量调到五十个百分点"},
 		setBrightness("50"): {"屏幕亮度调到一半", "put the screen brightness on fifty", "请将亮度调整到百分之五十"},
-		"OK.":               {"nevermind", "forget it", "okay stop please", "please be quiet now", "STOP!!!"},
-		"好的。":               {"停止播放音乐", "把音乐关了", "把音乐停了吧", "别吵", "别吵了", "请停一下", "停！", "够了"},
-		nothing:             {"skip this one", "another song please", "play another song", "pause the song", "Next track, please."},
-		zhNothing:           {"先暂停", "音乐暂停", "暂停播放音乐", "请播放下一首歌吧", "跳过这首歌"},
+		"forget_conversation {}": {
+			"forget what I said", "please forget what we just said.", "Forget our conversation!", "忘掉刚才说的话", "请忘记我刚才说的", "忘了我们的对话吧", "请你忘掉我说过的一切",
+		},
+		"OK.":     {"nevermind", "forget it", "okay stop please", "please be quiet now", "STOP!!!"},
+		"好的。":     {"停止播放音乐", "把音乐关了", "把音乐停了吧", "别吵", "别吵了", "请停一下", "停！", "够了"},
+		nothing:   {"skip this one", "another song please", "play another song", "pause the song", "Next track, please."},
+		zhNothing: {"先暂停", "音乐暂停", "暂停播放音乐", "请播放下一首歌吧", "跳过这首歌"},
 		noTimer: {
 			"start a 10 minute timer", "set an alarm for ten minutes", "remind me in ten minutes to call my mother",
 			"remind me to drink water in one hour", "set a timer for an hour and a half", "set a five-minute timer please",

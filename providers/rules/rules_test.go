@@ -94,6 +94,7 @@ func deviceTools() []providers.ToolSpec {
 		spec("self_fan_set_speed", "风扇的速度", numberSchema("speed")),
 		spec("self_dog_dance", "让机器狗跳舞", empty),
 		spec("exit", "End the conversation.", empty),
+		spec("forget_conversation", "Forgets what was said.", empty),
 		spec("get_current_time", "The time.", empty),
 	}
 }

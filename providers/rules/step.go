@@ -110,6 +110,10 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.snooze(in)
 	case actPhoto:
 		return r.look()
+	case actForget:
+		if t, ok := find(r.tools, func(t tool) bool { return t.has("forget") && t.free() }); ok {
+			return r.call(t, nil)
+		}
 	case actExit:
 		if t, ok := find(r.tools, func(t tool) bool { return t.has("exit", "goodbye") && t.free() }); ok {
 			return r.call(t, nil)
