@@ -430,6 +430,30 @@ func TestCodesAreFew(t *testing.T) {
 	}
 }
 
+// TestCodesOfOneNetwork: who has a network of IPv6 has as many addresses as wanted, and
+// who has many networks is not at home. A speaker at home gets its code all the same.
+func TestCodesOfOneNetwork(t *testing.T) {
+	r := newRig(t, ask)
+	codes := func(from func(n int) string) (got int) {
+		for n := range 100 {
+			v := home(fmt.Sprint(from(n), " ", n), clientA)
+			if v.From, v.Near = from(n), false; r.ota(v).Away.Code != "" {
+				got++
+			}
+		}
+		return got
+	}
+	if got := codes(func(n int) string { return fmt.Sprint("2001:db8:1:2::", n) }); got != maxOfOne {
+		t.Errorf("a network of IPv6 got %d codes, want %d", got, maxOfOne)
+	}
+	if got := codes(func(n int) string { return fmt.Sprint("203.0.113.", n) }); got != maxFar-maxOfOne {
+		t.Errorf("the others from afar got %d codes, want %d", got, maxFar-maxOfOne)
+	}
+	if r.ota(home(speaker, clientA)).Away.Code == "" {
+		t.Error("a speaker at home gets no code")
+	}
+}
+
 // A device that is called like a code is not accepted in the place of another.
 func TestCodeIsNoName(t *testing.T) {
 	r := newRig(t, ask)

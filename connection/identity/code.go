@@ -5,15 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net"
+	"net/netip"
 	"slices"
 	"time"
+
+	"xiaozhi/internal/lockout"
 )
 
 // Limits of codes.
 const (
 	codeLife    = 10 * time.Minute // after the device has asked last
 	maxPairings = 64               // that wait at once
-	maxOfOne    = 8                // of one address
+	maxFar      = 32               // of public addresses: the other half is for speakers at home
+	maxOfOne    = 8                // of one address, or of one network of IPv6
 	maxWrong    = 5                // wrong codes of one person in an hour
 	maxWrongAll = 20               // of all
 	guessWindow = time.Hour
@@ -70,18 +75,36 @@ func (d *desk) extend(id string, now time.Time) (p *Pairing, write bool) {
 
 // open returns a new pairing of a device that has none.
 func (d *desk) open(id, remote string, now time.Time) (Pairing, error) {
-	ofOne := 0
-	for _, p := range d.byID {
-		if p.Remote == remote {
-			ofOne++
-		}
-	}
-	if len(d.byID) >= maxPairings || ofOne >= maxOfOne {
+	if !d.room(remote) {
 		return Pairing{}, errCrowd
 	}
 	made := &Pairing{ID: id, Code: d.unusedCode(), Challenge: rand.Text(), Remote: remote, Began: now, Ends: now.Add(codeLife)}
 	d.byID[id] = made
 	return *made, nil
+}
+
+// room reports whether one more device of an address may wait.
+func (d *desk) room(remote string) bool {
+	ofOne, far := 0, 0
+	for _, p := range d.byID {
+		if network(p.Remote) == network(remote) {
+			ofOne++
+		}
+		if isFar(p.Remote) {
+			far++
+		}
+	}
+	return len(d.byID) < maxPairings && ofOne < maxOfOne && (far < maxFar || !isFar(remote))
+}
+
+// network returns the address, or the network, by which somebody is counted.
+func network(remote string) string { return lockout.Address(net.JoinHostPort(remote, "0")) }
+
+// isFar reports whether an address is a public one.
+func isFar(remote string) bool {
+	addr, err := netip.ParseAddr(remote)
+	addr = addr.Unmap()
+	return err == nil && !addr.IsLoopback() && !addr.IsPrivate() && !addr.IsLinkLocalUnicast()
 }
 
 // unusedCode returns six digits that no device has now, or had a short time ago.
