@@ -79,9 +79,25 @@ func (rd *Reader) from(r *http.Request) (addr string, near bool) {
 	if len(told) == 0 {
 		return addr, false
 	}
+	if slices.ContainsFunc(forwardedFor(r), func(a string) bool { return !isPrivate(a) }) {
+		near = false // a proxy before the one that is trusted may name addresses in this way only
+	}
 	// What a client says of itself comes first, what the proxy has seen last; of all
 	// none may be public.
 	return told[len(told)-1], near && !slices.ContainsFunc(told, func(a string) bool { return !isPrivate(a) })
+}
+
+// forwardedFor returns the addresses in the header Forwarded (RFC 7239).
+func forwardedFor(r *http.Request) (told []string) {
+	for _, value := range r.Header.Values("Forwarded") {
+		for pair := range strings.FieldsFuncSeq(value, func(c rune) bool { return c == ',' || c == ';' }) {
+			name, node, _ := strings.Cut(strings.TrimSpace(pair), "=")
+			if strings.EqualFold(name, "for") {
+				told = append(told, hostOf(strings.Trim(node, `"`)))
+			}
+		}
+	}
+	return told
 }
 
 // Remote returns the address that a request comes from: what a trusted proxy has seen, else the other end of the connection.
