@@ -230,3 +230,20 @@ func TestKeeperStalls(t *testing.T) {
 		})
 	}
 }
+
+// TestZoneOfTurn: whoever answers is told the zone of the device, which need not be that of the server.
+func TestZoneOfTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		llm := &scriptLLM{lines: []string{"text Fine.", "end"}}
+		o := keeping(t, llm, nil)
+		o.Zone = time.FixedZone("EST", -5*3600)
+		v := connect(t, o, router.Options{})
+		v.types(t, "one")
+		time.Sleep(10 * time.Second)
+		v.bye()
+		o.Devices.Close()
+		if got := llm.last().Zone; got != o.Zone {
+			t.Errorf("zone %v", got)
+		}
+	})
+}

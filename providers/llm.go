@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 )
 
 // Role is the author of a message.
@@ -44,8 +45,9 @@ type ToolSpec struct {
 type LLMRequest struct {
 	Messages []Message
 	Tools    []ToolSpec
-	NoTools  bool   // the tools stay listed, but must not be called (the forced answer)
-	Language string // "zh" or "en": the language of the turn
+	NoTools  bool           // the tools stay listed, but must not be called (the forced answer)
+	Language string         // "zh" or "en": the language of the turn
+	Zone     *time.Location // in which it is held; nil: that of the provider
 }
 
 // Delta is a piece of the model's answer. Any of its members may be set.

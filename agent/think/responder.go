@@ -192,7 +192,7 @@ func (r *Responder) request(system, note string, forced bool) providers.LLMReque
 	}
 	messages = append(messages, r.Messages()...)
 	return providers.LLMRequest{
-		Messages: messages, Tools: Specs(r.tools.Router, false), NoTools: forced, Language: r.lang(),
+		Messages: messages, Tools: Specs(r.tools.Router, false), NoTools: forced, Language: r.lang(), Zone: r.o.Zone,
 	}
 }
 

@@ -79,17 +79,17 @@ func (in intent) fast() bool {
 
 // understand finds the rule for a text. Only a text that says nothing else is
 // understood, so that "what is the volume of a sphere" is not about loudness.
-func (b *Brain) understand(said string) (intent, bool) {
+func (b *Brain) understand(said string, zone *time.Location) (intent, bool) {
 	if text.Of(said) == text.Chinese {
 		for _, t := range chineseForms(said, b.options.Name) {
-			if in, ok := b.match(chineseRules(), t, chineseNumber); ok {
+			if in, ok := b.match(chineseRules(), t, chineseNumber, zone); ok {
 				return in.timed(chineseUnit(t))
 			}
 		}
 		return intent{}, false
 	}
 	for _, t := range englishForms(said, b.options.Name) {
-		if in, ok := b.match(englishRules(), t+" ", digits); ok {
+		if in, ok := b.match(englishRules(), t+" ", digits, zone); ok {
 			return in.timed(englishUnit(t))
 		}
 	}
@@ -98,7 +98,7 @@ func (b *Brain) understand(said string) (intent, bool) {
 
 // match takes the first rule that covers the whole text. A number that was said
 // but cannot be read is no match; nor is a reminder without a time that can be.
-func (b *Brain) match(rules []rule, text string, number func(string) (int, bool)) (intent, bool) {
+func (b *Brain) match(rules []rule, text string, number func(string) (int, bool), zone *time.Location) (intent, bool) {
 	for _, r := range rules {
 		groups := r.expr.FindStringSubmatch(text)
 		if groups == nil {
@@ -122,7 +122,7 @@ func (b *Brain) match(rules []rule, text string, number func(string) (int, bool)
 			}
 			in.number, in.share = n, bare != g
 		}
-		if in.complete(b.options.Now().In(b.options.Zone)) {
+		if in.complete(b.options.Now().In(zone)) {
 			return in, true
 		}
 	}

@@ -220,7 +220,7 @@ func timerText(t tool, arguments map[string]any, what string) {
 
 // withTime understands what is said as the time of a reminder that the user asked for without one just before, and that the
 // brain has asked for. whole are the words of both.
-func (b *Brain) withTime(messages []providers.Message, said string) (in intent, whole string, ok bool) {
+func (b *Brain) withTime(messages []providers.Message, said string, zone *time.Location) (in intent, whole string, ok bool) {
 	last := -1
 	for i, m := range messages {
 		if m.Role == providers.RoleUser {
@@ -233,7 +233,7 @@ func (b *Brain) withTime(messages []providers.Message, said string) (in intent, 
 	heard := messages[last-1].Content // perhaps not all of it
 	asked := func(lang text.Lang) bool { return heard != "" && strings.HasPrefix(b.say(phraseWhen, lang), heard) }
 	before := messages[last-2].Content
-	if wish, ok := b.understand(before); !ok || wish.act != actWhen || !asked(text.English) && !asked(text.Chinese) {
+	if wish, ok := b.understand(before, zone); !ok || wish.act != actWhen || !asked(text.English) && !asked(text.Chinese) {
 		return in, "", false
 	}
 	if text.Of(before) == text.Chinese {
@@ -241,6 +241,6 @@ func (b *Brain) withTime(messages []providers.Message, said string) (in intent, 
 	} else {
 		whole = strings.TrimRight(said, ".!,") + " " + before
 	}
-	in, ok = b.understand(whole)
+	in, ok = b.understand(whole, zone)
 	return in, whole, ok && (in.act == actRemind || in.act == actWake)
 }

@@ -27,7 +27,7 @@ type Options struct {
 	Prompts         func(id, lang string, args ...string) string // texts of the phrases below; nil gives the id back
 	Name            string                                       // what the assistant calls itself; "": as the catalogue says
 	Now             func() time.Time                             // nil is time.Now
-	Zone            *time.Location                               // of spoken times; nil is the machine's
+	Zone            *time.Location                               // of times in requests that name no zone; nil is the machine's
 	ModelConfigured bool                                         // a language model is configured, so that being asked means it failed
 }
 

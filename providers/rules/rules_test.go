@@ -307,3 +307,19 @@ func phraseIDs() []string {
 		phraseHello, phraseThanks, phraseWho, phraseDone, phraseFailed, phraseFailedPlain,
 	}
 }
+
+// TestZoneOfRequest: what the time is, and what date, is told in the zone of the request.
+func TestZoneOfRequest(t *testing.T) {
+	b := newBrain(t, true)
+	for said, want := range map[string][2]string{ // without a zone, and in New York
+		"what time is it": {"It is 3:25 PM.", "It is 2:25 AM."}, "现在几点了": {"现在是下午3点25分。", "现在是凌晨2点25分。"},
+	} {
+		req := ask(said, languageOf(said), nil)
+		for i, zone := range []*time.Location{nil, time.FixedZone("EST", -5*3600)} {
+			req.Zone = zone
+			if d, ok := b.Answer(req); !ok || d.Text != want[i] {
+				t.Errorf("%q in %v: %q, %v, want %q", said, zone, d.Text, ok, want[i])
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type request struct {
 	lang  text.Lang
 	tools []tool
 	said  string
+	zone  *time.Location
 }
 
 // step works one step out. It is false where no rule applies.
@@ -33,16 +35,17 @@ func (b *Brain) step(req providers.LLMRequest, s scope) (providers.Delta, bool) 
 	if !ok {
 		return providers.Delta{}, false
 	}
-	in, understood := b.understand(t.said)
+	zone := cmp.Or(req.Zone, b.options.Zone)
+	in, understood := b.understand(t.said, zone)
 	if s == everything {
-		if both, whole, ok := b.withTime(req.Messages, t.said); ok {
+		if both, whole, ok := b.withTime(req.Messages, t.said, zone); ok {
 			in, understood, t.said = both, true, whole
 		}
 	}
 	if s == fastOnly && (!understood || !in.fast() || t.result != nil && !t.result.own()) {
 		return providers.Delta{}, false
 	}
-	r := request{Brain: b, LLMRequest: req, scope: s, lang: langOf(req), said: t.said}
+	r := request{Brain: b, LLMRequest: req, scope: s, lang: langOf(req), said: t.said, zone: zone}
 	if !req.NoTools {
 		r.tools = readTools(req.Tools)
 	}
@@ -76,7 +79,7 @@ func (r request) call(t tool, arguments map[string]any) (providers.Delta, bool) 
 
 // begin returns the first step of an intent.
 func (r request) begin(in intent) (providers.Delta, bool) {
-	now := r.options.Now().In(r.options.Zone)
+	now := r.options.Now().In(r.zone)
 	switch in.act {
 	case actTime:
 		return r.text(phraseTime, "time", spoken.SayTimeOfDay(now, r.lang))
