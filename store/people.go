@@ -98,19 +98,35 @@ func (t *Users) HasOwner(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// Edit has f change an account and returns it as it is then. [ErrLastOwner] says that no owner would be left in use. An
-// account whose role, password or use changes has no session any more.
-func (t *Users) Edit(ctx context.Context, id string, f func(*User) error) (u User, err error) {
-	err = t.db.change(ctx, func(tx *sql.Tx) error {
+// alter changes the account of an id as f does: [ErrLastOwner] if no owner would be left in use.
+func (t *Users) alter(ctx context.Context, id string, f func(tx *sql.Tx, was User) error) error {
+	return t.db.change(ctx, func(tx *sql.Tx) error {
 		if t.db.engine == Postgres { // of two owners each of whom is demoted, one stays
 			if _, err := tx.ExecContext(ctx, "LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 				return err
 			}
 		}
-		if u, err = first[User](ctx, tx, selectUser+" WHERE id = $1", id); err != nil {
+		was, err := first[User](ctx, tx, selectUser+" WHERE id = $1", id)
+		if err != nil {
 			return err
 		}
-		was := u
+		if err := f(tx, was); err != nil || was.Role != Owner {
+			return err
+		}
+		owners, err := count(ctx, tx, "SELECT COUNT(*) FROM users WHERE role = 'owner' AND disabled_at IS NULL")
+		if err == nil && owners == 0 {
+			err = refused(ErrLastOwner)
+		}
+		return err
+	})
+}
+
+// Edit has f change an account and returns it as it is then. [ErrLastOwner] says that no owner would be left in use. An
+// account whose role, password or use changes, or that loses its second factor, has no session any more. What an owner
+// has invited to and nobody has followed yet ends with the owner's rights.
+func (t *Users) Edit(ctx context.Context, id string, f func(*User) error) (u User, err error) {
+	err = t.alter(ctx, id, func(tx *sql.Tx, was User) error {
+		u = was
 		if err := refused(f(&u)); err != nil {
 			return err
 		}
@@ -118,19 +134,35 @@ func (t *Users) Edit(ctx context.Context, id string, f func(*User) error) (u Use
 		if _, err := execIn(ctx, tx, "UPDATE users SET "+assign(userColumns)+" WHERE id = $11", append(u.fields(), id)...); err != nil {
 			return err
 		}
-		owners, err := count(ctx, tx, "SELECT COUNT(*) FROM users WHERE role = 'owner' AND disabled_at IS NULL")
-		if err != nil {
+		if u.Role != Owner || !u.DisabledAt.IsZero() {
+			if err := withdrawAll(ctx, tx, id); err != nil {
+				return err
+			}
+		}
+		if was.Role != u.Role || was.Password != u.Password || was.DisabledAt.IsZero() != u.DisabledAt.IsZero() || was.TOTP != "" && u.TOTP == "" {
+			_, err = execIn(ctx, tx, "DELETE FROM sessions WHERE user_id = $1", id)
 			return err
 		}
-		if owners == 0 && was.Role == Owner {
-			return refused(ErrLastOwner)
-		}
-		if was.Role != u.Role || was.Password != u.Password || was.DisabledAt.IsZero() != u.DisabledAt.IsZero() {
-			_, err = execIn(ctx, tx, "DELETE FROM sessions WHERE user_id = $1", id)
-		}
-		return err
+		return nil
 	})
 	return u, err
+}
+
+// Delete drops an account with its sessions, its tokens and what it has invited to. Its devices and agents are nobody's then.
+func (t *Users) Delete(ctx context.Context, id string) error {
+	return t.alter(ctx, id, func(tx *sql.Tx, _ User) error {
+		if err := withdrawAll(ctx, tx, id); err != nil {
+			return err
+		}
+		_, err := execIn(ctx, tx, "DELETE FROM users WHERE id = $1", id)
+		return err
+	})
+}
+
+// withdrawAll ends what somebody has invited to.
+func withdrawAll(ctx context.Context, tx *sql.Tx, userID string) error {
+	_, err := execIn(ctx, tx, "DELETE FROM invites WHERE by_id = $1 AND used_at IS NULL", userID)
+	return err
 }
 
 // Session is one browser of a person.
@@ -227,10 +259,26 @@ func (i *Invite) fields() []any {
 // Invites is the table of invites.
 type Invites struct{ db *database }
 
-// Add keeps an invite.
+// Add keeps an invite; those that have ended go.
 func (t *Invites) Add(ctx context.Context, i Invite) error {
-	_, err := t.db.exec(ctx, insert("invites", inviteColumns), i.fields()...)
-	return err
+	now := t.db.clock().UnixMilli()
+	return t.db.change(ctx, func(tx *sql.Tx) error {
+		if _, err := execIn(ctx, tx, "DELETE FROM invites WHERE ends_at <= $1", now); err != nil {
+			return err
+		}
+		_, err := execIn(ctx, tx, insert("invites", inviteColumns), i.fields()...)
+		return err
+	})
+}
+
+// List lists the invites that can be used, the one that ends first first.
+func (t *Invites) List(ctx context.Context) ([]Invite, error) {
+	return list[Invite](ctx, t.db.read, "SELECT "+inviteColumns+" FROM invites WHERE used_at IS NULL AND ends_at > $1 ORDER BY ends_at, hash", t.db.clock().UnixMilli())
+}
+
+// End ends an invite that can be used, else [ErrNotFound].
+func (t *Invites) End(ctx context.Context, hash string) error {
+	return t.db.execOne(ctx, "DELETE FROM invites WHERE hash = $1 AND used_at IS NULL AND ends_at > $2", hash, t.db.clock().UnixMilli())
 }
 
 // Open returns an invite that can be used, else [ErrNotFound].
@@ -285,11 +333,21 @@ func (a *APIToken) fields() []any {
 // APITokens is the table of tokens of programs.
 type APITokens struct{ db *database }
 
-// Add keeps a token.
+// maxOver is how many tokens of a person are kept for show that can be used no more.
+const maxOver = 100
+
+// Add keeps a token; of too many of the person that are over the oldest go.
 func (t *APITokens) Add(ctx context.Context, a APIToken) error {
+	const over = "user_id = $1 AND (revoked_at IS NOT NULL OR ends_at <= $2)"
+	now := t.db.clock().UnixMilli()
 	a.CreatedAt = orNow(a.CreatedAt, t.db.clock)
-	_, err := t.db.exec(ctx, insert("api_tokens", apiTokenColumns), a.fields()...)
-	return err
+	return t.db.change(ctx, func(tx *sql.Tx) error {
+		if _, err := execIn(ctx, tx, "DELETE FROM api_tokens WHERE "+over+" AND id NOT IN (SELECT id FROM api_tokens WHERE "+over+" ORDER BY created_at DESC, id DESC LIMIT $3)", a.UserID, now, maxOver); err != nil {
+			return err
+		}
+		_, err := execIn(ctx, tx, insert("api_tokens", apiTokenColumns), a.fields()...)
+		return err
+	})
 }
 
 // Get returns the token of a hash that can be used: of a person whose account is.

@@ -106,7 +106,21 @@ func TestSessions(t *testing.T) {
 		_, err = s.Users.Edit(ctx, "anna", func(u *User) error { u.Password = "new"; return nil })
 		want(t, err, nil)
 		_, _, err = s.Sessions.Get(ctx, "h1")
-		want(t, err, ErrNotFound) // the password has changed
+		want(t, err, ErrNotFound)                                      // the password has changed
+		for sealed, want := range map[string]int{"sealed": 1, "": 0} { // a second factor ends nothing until it is taken away
+			if err := s.Sessions.Add(ctx, Session{Hash: "f" + sealed, UserID: "anna", EndsAt: soon}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Users.Edit(ctx, "anna", func(u *User) error { u.TOTP = "sealed"; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Users.Edit(ctx, "anna", func(u *User) error { u.TOTP = sealed; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := s.Sessions.Get(ctx, "f"+sealed); (err == nil) != (want == 1) {
+				t.Errorf("second factor %q: %v", sealed, err)
+			}
+		}
 		for i := range maxSessions + 5 {
 			seen := at(0).Add(time.Duration(i) * time.Second)
 			want(t, s.Sessions.Add(ctx, Session{Hash: fmt.Sprintf("many-%02d", i), UserID: "anna", SeenAt: seen, EndsAt: time.Now().Add(time.Hour)}), nil)
@@ -128,6 +142,18 @@ func TestInvites(t *testing.T) {
 		for _, hash := range []string{"a", "b", "c"} {
 			_, err := s.Invites.Take(ctx, hash)
 			want(t, err, ErrNotFound)
+			want(t, s.Invites.End(ctx, hash), ErrNotFound)
+		}
+		soon := time.Now().Add(time.Hour).Truncate(time.Millisecond).UTC()
+		for _, hash := range []string{"d", "e"} {
+			want(t, s.Invites.Add(ctx, Invite{Hash: hash, Role: Owner, ByID: "boss", EndsAt: soon}), nil)
+		}
+		if n, err := count(ctx, s.db.read, "SELECT COUNT(*) FROM invites WHERE hash = 'b'"); n != 0 || err != nil {
+			t.Error("one that has ended is kept", err)
+		}
+		want(t, s.Invites.End(ctx, "d"), nil)
+		if all, err := s.Invites.List(ctx); err != nil || !reflect.DeepEqual(all, []Invite{{Hash: "e", Role: Owner, ByID: "boss", EndsAt: soon}}) {
+			t.Errorf("%+v %v", all, err)
 		}
 	})
 }
