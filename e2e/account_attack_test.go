@@ -418,6 +418,14 @@ func TestTokensOfPeople(t *testing.T) {
 				t.Errorf("%s stops %d: %d %s", who, i, call.status, call.body)
 			}
 		}
+		for i, id := range []string{mine, other} {
+			a := s.http(ctx, t, "PUT /api/v1/devices/"+strings.ReplaceAll(strings.ToUpper(id), ":", "-")+"/name", `{"name":"of `+who+`"}`, bearing(tokens[who]))
+			if shown := s.http(ctx, t, "GET /api/pairing", "", bearing(tokens["owner"])).body; (a.status == 200) != want[i] || (a.status == 403) == want[i] || !want[i] && i == 0 && strings.Contains(shown, "of "+who) {
+				t.Errorf("%s renames %d: %d %s", who, i, a.status, a.body)
+			} else if want[i] && strings.Count(shown, `"of `+who+`"`) != i+1 {
+				t.Errorf("%s has renamed %d: %s", who, i, shown)
+			}
+		}
 		if a := s.http(ctx, t, "GET /api/mcp/resources", "", bearing(tokens[who])); strings.Contains(a.body, "xiaozhi://log") != (who == "owner") {
 			t.Errorf("%s and the log: %s", who, a.body)
 		}

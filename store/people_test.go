@@ -107,7 +107,7 @@ func TestSessions(t *testing.T) {
 		want(t, err, nil)
 		_, _, err = s.Sessions.Get(ctx, "h1")
 		want(t, err, ErrNotFound)                                      // the password has changed
-		for sealed, want := range map[string]int{"sealed": 1, "": 0} { // a second factor ends nothing until it is taken away
+		for _, sealed := range []string{"sealed", ""} { // a second factor ends nothing until it is taken away
 			if err := s.Sessions.Add(ctx, Session{Hash: "f" + sealed, UserID: "anna", EndsAt: soon}); err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestSessions(t *testing.T) {
 			if _, err := s.Users.Edit(ctx, "anna", func(u *User) error { u.TOTP = sealed; return nil }); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := s.Sessions.Get(ctx, "f"+sealed); (err == nil) != (want == 1) {
+			if _, _, err := s.Sessions.Get(ctx, "f"+sealed); (err == nil) != (sealed != "") {
 				t.Errorf("second factor %q: %v", sealed, err)
 			}
 		}

@@ -27,6 +27,7 @@ import (
 
 const userUsage = `usage: xiaozhi user [flags]
        xiaozhi user [flags] add NAME [ROLE] | passwd NAME | role NAME ROLE | disable NAME | enable NAME
+       xiaozhi user [flags] delete NAME | invites [new ROLE | withdraw ID]
        xiaozhi user [flags] sessions NAME [end] | devices NAME [give ID | take ID]
        xiaozhi user [flags] totp off NAME
        xiaozhi user [flags] token NAME [new LABEL SCOPES [DAYS] | revoke TOKEN]
@@ -60,6 +61,8 @@ func userCommands() map[string]userCommand {
 		"role":     {"NAME ROLE", 2, 2, people.role, 0},
 		"disable":  {"NAME", 1, 1, people.disable, 0},
 		"enable":   {"NAME", 1, 1, people.enable, 0},
+		"delete":   {"NAME", 1, 1, people.delete, 0},
+		"invites":  {invitesWants, 0, 2, people.invites, 0},
 		"sessions": {"NAME [end]", 1, 2, people.sessions, 0},
 		"totp":     {"off NAME", 2, 2, people.totp, 1},
 		"devices":  {devicesWants, 1, 3, people.devices, 0},
@@ -68,6 +71,8 @@ func userCommands() map[string]userCommand {
 }
 
 const devicesWants = "NAME [give ID | take ID]"
+
+const invitesWants = "[new ROLE | withdraw ID]"
 
 const tokenWants = "NAME [new LABEL SCOPES [DAYS] | revoke TOKEN]"
 
@@ -270,6 +275,34 @@ func (p people) disable(ctx context.Context, args []string) error {
 
 func (p people) enable(ctx context.Context, args []string) error {
 	return p.done(p.accounts.Disable(ctx, p.by, args[0], false))
+}
+
+func (p people) delete(ctx context.Context, args []string) error {
+	return p.done(p.accounts.Delete(ctx, p.by, args[0]))
+}
+
+// invites lists invitations, makes one, which is shown once, or withdraws one.
+func (p people) invites(ctx context.Context, args []string) error {
+	switch {
+	case len(args) == 2 && args[0] == "new":
+		secret, err := p.accounts.Invite(ctx, p.by, "", account.Role(args[1]))
+		if err == nil {
+			fmt.Fprintf(p.out, "%s\n(%s)\n", secret, message.Both("people/invite"))
+		}
+		return err
+	case len(args) == 2 && args[0] == "withdraw":
+		return p.done(p.accounts.Withdraw(ctx, p.by, args[1]))
+	case len(args) > 0:
+		return errors.New(message.Both("people/wants", "invites", invitesWants))
+	}
+	all, err := p.accounts.Invitations(ctx)
+	if len(all) == 0 && err == nil {
+		fmt.Fprintln(p.out, message.Both("people/no-invites"))
+	}
+	for _, i := range all {
+		fmt.Fprintf(p.out, "%s  %s  %s  %s\n", i.ID, i.Role, i.Ends.Local().Format(time.DateTime), i.By)
+	}
+	return err
 }
 
 func (p people) sessions(ctx context.Context, args []string) error {

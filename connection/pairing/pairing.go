@@ -137,6 +137,17 @@ func Claim(o Options, owned func(r *http.Request, id string) error) http.Handler
 	})
 }
 
+// Rename returns the handler by which somebody gives a device a name, whose id is "id" of the path, without being an owner.
+func Rename(o Options) http.Handler {
+	h := &handler{o.filled()}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if order, ok := h.order(w, r); ok {
+			id := identity.ParseID(r.PathValue("id"))
+			h.answer(w, r, h.o.Who(r), "rename", Done{Device: id}, h.o.Book.Rename(r.Context(), id, order.Name))
+		}
+	})
+}
+
 type handler struct{ o Options }
 
 func (h *handler) list(w http.ResponseWriter, _ *http.Request) {

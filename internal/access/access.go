@@ -23,6 +23,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"xiaozhi/internal/account"
+	"xiaozhi/internal/lockout"
 	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text/message"
 )
@@ -78,7 +79,8 @@ type Options struct {
 type Guard struct {
 	o       Options
 	foreign *http.CrossOriginProtection
-	admin   string // token of who owns the machine; "": nobody has one
+	guesses *lockout.Guesses // at tokens
+	admin   string           // token of who owns the machine; "": nobody has one
 
 	mu    sync.Mutex
 	rates *lru.Cache[string, *rate.Limiter] // of people, by id
@@ -87,9 +89,6 @@ type Guard struct {
 // SetAdmin makes token one by which everything may be asked that tokens can, whether or not there are accounts. It must
 // be called before anything is served.
 func (g *Guard) SetAdmin(token string) { g.admin = token }
-
-// adminName is who asks by the admin token, in the audit.
-const adminName = "admin-token"
 
 // How often a person may ask, by all browsers and programs together.
 const (
@@ -114,7 +113,7 @@ func New(o Options) *Guard {
 	if o.OwnHost == nil {
 		o.OwnHost = addressed
 	}
-	return &Guard{o: o, foreign: http.NewCrossOriginProtection(), rates: lru.New[string, *rate.Limiter](maxRates, 0)}
+	return &Guard{o: o, foreign: http.NewCrossOriginProtection(), guesses: lockout.New(), rates: lru.New[string, *rate.Limiter](maxRates, 0)}
 }
 
 // addressed reports whether the server is asked for by an address, or as this machine.
@@ -233,7 +232,7 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusUnauthorized
 	case account.ErrForbidden, account.ErrHasOwner, account.ErrNoInvite:
 		status = http.StatusForbidden
-	case account.ErrNameTaken, account.ErrLastOwner, account.ErrHasFactor, account.ErrTokensMany:
+	case account.ErrNameTaken, account.ErrLastOwner, account.ErrHasFactor, account.ErrTokensMany, account.ErrOwnAccount:
 		status = http.StatusConflict
 	case account.ErrNoUser, account.ErrNoDevice:
 		status = http.StatusNotFound
@@ -332,14 +331,11 @@ func (g *Guard) may(route Route, p account.Person, r *http.Request) error {
 // a harmless question must come from a page of this server.
 func (g *Guard) who(r *http.Request) (account.Person, error) {
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if bearer && g.admin != "" && subtle.ConstantTimeCompare([]byte(token), []byte(g.admin)) == 1 {
-		return account.Person{Name: adminName, Role: account.Owner, Scopes: []account.Scope{account.Admin}}, nil
+	if bearer {
+		return g.program(r, token)
 	}
 	if g.o.Accounts == nil {
 		return account.Person{}, account.ErrNoSession
-	}
-	if bearer {
-		return g.o.Accounts.Token(r.Context(), token)
 	}
 	cookie, err := r.Cookie(cookieName(g.o.Secure(r)))
 	if err != nil {
@@ -349,6 +345,33 @@ func (g *Guard) who(r *http.Request) (account.Person, error) {
 		return account.Person{}, account.ErrForbidden
 	}
 	return g.o.Accounts.Session(r.Context(), cookie.Value)
+}
+
+// program finds out who is acted for by a token. From an address with many wrong ones only those are looked at that were
+// right there before.
+func (g *Guard) program(r *http.Request, token string) (p account.Person, err error) {
+	switch {
+	case g.admin != "" && subtle.ConstantTimeCompare([]byte(token), []byte(g.admin)) == 1:
+		p = account.Person{Name: account.AdminName, Role: account.Owner, Scopes: []account.Scope{account.Admin}}
+	case g.o.Accounts == nil:
+		err = account.ErrNoToken
+	default:
+		p, err = g.o.Accounts.Token(r.Context(), token)
+	}
+	remote, right := net.JoinHostPort(g.o.Remote(r).String(), "0"), ""
+	switch {
+	case err == nil:
+		right = p.Name
+	case !errors.Is(err, account.ErrNoToken):
+		return p, err
+	}
+	if !g.guesses.Listens(remote, right) {
+		return account.Person{}, &account.TooOftenError{Wait: lockout.Window}
+	}
+	if err != nil {
+		g.guesses.Wrong(remote)
+	}
+	return p, err
 }
 
 func harmless(method string) bool { return method == http.MethodGet || method == http.MethodHead }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/account"
+	"xiaozhi/internal/lockout"
 	"xiaozhi/store"
 )
 
@@ -104,7 +106,10 @@ func bearer(t string) request {
 	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+t) }
 }
 func with(k, v string) request { return func(r *http.Request) { r.Header.Set(k, v) } }
-func overTLS(r *http.Request)  { r.TLS = &tls.ConnectionState{} }
+func from(i int) request {
+	return func(r *http.Request) { r.RemoteAddr = fmt.Sprintf("10.0.0.%d:1", i) }
+}
+func overTLS(r *http.Request) { r.TLS = &tls.ConnectionState{} }
 
 func ask(h http.Handler, pattern, body string, how ...request) *httptest.ResponseRecorder {
 	method, path, _ := strings.Cut(pattern, " ")
@@ -153,7 +158,7 @@ func TestEveryRouteWithEveryRole(t *testing.T) {
 		}
 		try("a stranger", account.Person{}, true)
 		try("an invented cookie", account.Person{}, true, cookie(&http.Cookie{Name: "xiaozhi", Value: "x"}))
-		try("an invented token", account.Person{}, true, bearer("xz_x"))
+		try("an invented token", account.Person{}, true, bearer("xz_x"), from(people)) // of one address few are looked at
 		for role, c := range r.cookies {
 			try(role, account.Person{ID: "x", Role: account.Role(role)}, false, cookie(c))
 		}
@@ -292,6 +297,40 @@ func TestPanics(t *testing.T) {
 	ask(r.mux(Route{Pattern: "/x", For: Anyone, Handler: fail(http.ErrAbortHandler)}), "GET /x", "")
 }
 
+// TestTokenGuesses: from an address with many wrong tokens only those are looked at that were right there before, the
+// admin token too; other addresses go on.
+func TestTokenGuesses(t *testing.T) {
+	r := newRig(t).people().slowly()
+	r.guard.SetAdmin("0123456789abcdef0123456789abcdef")
+	mux := r.mux(r.guard.Routes()...)
+	me := func(token string, address int) int {
+		return ask(mux, "GET /api/v1/me", "", bearer(token), from(address)).Code
+	}
+	if got := me(r.tokens["viewer read"], 1); got != 200 {
+		t.Fatal(got)
+	}
+	for range lockout.MaxGuesses {
+		if got := me("xz_wrong", 1); got != 401 {
+			t.Fatal(got)
+		}
+	}
+	for name, c := range map[string]struct {
+		token         string
+		address, want int
+	}{
+		"a wrong one": {"xz_wrong", 1, 429}, "one that was never right there": {r.tokens["owner admin"], 1, 429},
+		"the admin token": {"0123456789abcdef0123456789abcdef", 1, 429}, "one that was": {r.tokens["viewer read"], 1, 200},
+		"elsewhere": {r.tokens["owner admin"], 2, 200},
+	} {
+		if got := me(c.token, c.address); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+	if w := ask(mux, "GET /api/v1/me", "", r.as("member"), from(1)); w.Code != 200 {
+		t.Errorf("a session: %d", w.Code)
+	}
+}
+
 // FuzzCredentials: nobody is let in but by a cookie or a token that was given out, whatever headers hold.
 func FuzzCredentials(f *testing.F) {
 	for _, seed := range [][2]string{
@@ -315,6 +354,7 @@ func FuzzCredentials(f *testing.F) {
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/me", nil)
 		r.Header.Set("Authorization", authorization)
 		r.Header.Set("Cookie", cookies)
+		guard.guesses = lockout.New() // each is looked at
 		if p, err := guard.who(r); err == nil && authorization != "Bearer 0123456789abcdef0123456789abcdef" {
 			t.Errorf("%q and %q are %+v", authorization, cookies, p)
 		} else if err != nil && !errors.Is(err, account.ErrNoSession) && !errors.Is(err, account.ErrNoToken) {

@@ -51,7 +51,7 @@ func (g *Guard) Routes() []Route {
 		{Pattern: "POST /api/v1/prove", For: People, Need: self, Handler: taking(g, g.prove)},
 		{Pattern: "GET /api/v1/me", For: People, Need: self, Handler: http.HandlerFunc(g.me)},
 	}
-	return slices.Concat(routes, g.ownRoutes(), g.peopleRoutes())
+	return slices.Concat(routes, own{g}.routes(), g.peopleRoutes())
 }
 
 // taking reads the body of a request, if there is one. Only JSON is taken, which forms of other pages cannot send.
@@ -123,6 +123,11 @@ func (g *Guard) logout(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, err)
 		return
 	}
+	g.forgetBrowser(w, r)
+}
+
+// forgetBrowser answers a browser whose session has ended.
+func (g *Guard) forgetBrowser(w http.ResponseWriter, r *http.Request) {
 	g.setCookie(w, r, "")
 	w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 	answer(w, http.StatusOK, struct{}{})

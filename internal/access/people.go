@@ -49,6 +49,10 @@ func (g *Guard) peopleRoutes() []Route {
 			}
 			return s.Add(ctx, by, account.NewUser{Name: c.Name, Role: account.Role(c.Role), Password: c.Password})
 		}),
+		g.doing("DELETE /api/v1/users/{name}", fresh, g.deleteUser),
+		do("DELETE /api/v1/users/{name}/totp", func(ctx context.Context, by account.Actor, name string, _ change) error {
+			return s.Unfactor(ctx, by, name)
+		}),
 		do("POST /api/v1/users/{name}/role", func(ctx context.Context, by account.Actor, name string, c change) error {
 			return s.SetRole(ctx, by, name, account.Role(c.Role))
 		}),
@@ -79,39 +83,15 @@ func (g *Guard) peopleRoutes() []Route {
 		g.doing("DELETE /api/v1/users/{name}/devices/{id}", fresh, func(ctx context.Context, _ account.Person, r *http.Request, _ change) (any, error) {
 			return nil, s.Take(ctx, g.actor(r), r.PathValue("id"), r.PathValue("name"))
 		}),
+		g.telling("GET /api/v1/invites", all, g.invitations),
 		g.doing("POST /api/v1/invites", fresh, func(ctx context.Context, by account.Person, r *http.Request, c change) (any, error) {
-			code, err := s.Invite(ctx, by, account.Role(c.Role), g.actor(r).Remote)
-			return map[string]string{"code": code}, err
+			code, err := s.Invite(ctx, g.actor(r), by.ID, account.Role(c.Role))
+			return map[string]string{"code": code, "id": account.InvitationID(code)}, err
+		}),
+		g.doing("DELETE /api/v1/invites/{id}", fresh, func(ctx context.Context, _ account.Person, r *http.Request, _ change) (any, error) {
+			return nil, s.Withdraw(ctx, g.actor(r), r.PathValue("id"))
 		}),
 		g.telling("GET /api/v1/audit", all, g.audit),
-	}
-}
-
-// ownRoutes let everybody look after their own account.
-func (g *Guard) ownRoutes() []Route {
-	s := g.o.Accounts
-	self := account.Need{Role: account.Viewer, Scope: account.Admin}
-	fresh := account.Need{Role: account.Viewer, Scope: account.Admin, Fresh: true}
-	return []Route{
-		{Pattern: "POST /api/v1/me/password", For: People, Need: self, Handler: taking(g, g.ownPassword)},
-		g.telling("GET /api/v1/me/sessions", self, func(r *http.Request) (any, error) { return g.sessions(r, PersonOf(r).Name) }),
-		g.doing("DELETE /api/v1/me/sessions", fresh, func(ctx context.Context, by account.Person, r *http.Request, _ change) (any, error) {
-			return nil, s.EndOtherSessions(ctx, by, g.actor(r))
-		}),
-		g.telling("GET /api/v1/me/tokens", self, func(r *http.Request) (any, error) { return g.tokens(r, PersonOf(r).Name) }),
-		g.doing("POST /api/v1/me/tokens", fresh, g.ownToken),
-		g.doing("DELETE /api/v1/me/tokens/{head}", fresh, func(ctx context.Context, by account.Person, r *http.Request, _ change) (any, error) {
-			return nil, s.Revoke(ctx, g.actor(r), by.Name, r.PathValue("head"))
-		}),
-		g.doing("POST /api/v1/me/totp", fresh, func(ctx context.Context, by account.Person, _ *http.Request, _ change) (any, error) {
-			return s.Enrol(ctx, by)
-		}),
-		g.doing("POST /api/v1/me/totp/confirm", fresh, func(ctx context.Context, by account.Person, r *http.Request, c change) (any, error) {
-			return nil, s.Confirm(ctx, by, c.Code, g.from(r))
-		}),
-		g.doing("DELETE /api/v1/me/totp", fresh, func(ctx context.Context, by account.Person, r *http.Request, _ change) (any, error) {
-			return nil, s.Unfactor(ctx, g.actor(r), by.Name)
-		}),
 	}
 }
 
@@ -147,45 +127,6 @@ func (g *Guard) actor(r *http.Request) account.Actor {
 	return PersonOf(r).Actor(g.o.Remote(r).String())
 }
 
-// ownPassword sets the password of who asks and shows the one before, which ends all their sessions, and begins a new
-// one here.
-func (g *Guard) ownPassword(w http.ResponseWriter, r *http.Request, c change) error {
-	p := PersonOf(r)
-	if p.Scopes != nil { // a program has no session
-		return account.ErrForbidden
-	}
-	if _, err := g.o.Accounts.Prove(r.Context(), p, account.Proof{Password: c.Current, Code: c.Second}, g.from(r)); err != nil {
-		return err
-	}
-	if err := g.o.Accounts.SetPassword(r.Context(), g.actor(r), p.Name, c.Password); err != nil {
-		return err
-	}
-	secret, err := g.o.Accounts.Begin(r.Context(), p, g.from(r))
-	if err != nil {
-		return err
-	}
-	g.setCookie(w, r, secret)
-	answer(w, http.StatusOK, struct{}{})
-	return nil
-}
-
-// ownToken makes a token for who asks, and shows it once.
-func (g *Guard) ownToken(ctx context.Context, by account.Person, r *http.Request, c change) (any, error) {
-	scopes, err := account.ParseScopes(strings.Join(c.Scopes, ","))
-	if err != nil {
-		return nil, err
-	}
-	n := account.NewToken{Label: c.Label, Scopes: scopes, Streams: c.Streams, Rate: c.Rate}
-	switch {
-	case c.Days < 0 || c.Days > account.MaxTokenDays:
-		return nil, account.ErrTokenBad
-	case c.Days > 0:
-		n.Ends = g.o.Now().AddDate(0, 0, c.Days)
-	}
-	secret, err := g.o.Accounts.NewToken(ctx, g.actor(r), by.Name, n)
-	return map[string]string{"token": secret}, err
-}
-
 // users lists the accounts.
 func (g *Guard) users(r *http.Request) (any, error) {
 	all, err := g.o.Accounts.Users(r.Context())
@@ -194,6 +135,32 @@ func (g *Guard) users(r *http.Request) (any, error) {
 		list = append(list, person{Name: u.Name, Shown: u.Shown, Role: string(u.Role), Second: u.TOTP != "", Disabled: when(u.DisabledAt)})
 	}
 	return map[string]any{"users": list}, err
+}
+
+// deleteUser drops the account of somebody else. That of who asks wants the password.
+func (g *Guard) deleteUser(ctx context.Context, by account.Person, r *http.Request, _ change) (any, error) {
+	name := r.PathValue("name")
+	if is, err := account.CheckName(name); err == nil && is == by.Name {
+		return nil, account.ErrOwnAccount
+	}
+	return nil, g.o.Accounts.Delete(ctx, g.actor(r), name)
+}
+
+// invitation is one that nobody has followed yet, for programs.
+type invitation struct {
+	ID   string    `json:"id"`
+	Role string    `json:"role"`
+	By   string    `json:"by,omitempty"`
+	Ends time.Time `json:"ends"`
+}
+
+func (g *Guard) invitations(r *http.Request) (any, error) {
+	all, err := g.o.Accounts.Invitations(r.Context())
+	list := []invitation{}
+	for _, i := range all {
+		list = append(list, invitation{i.ID, string(i.Role), i.By, i.Ends})
+	}
+	return map[string]any{"invites": list}, err
 }
 
 // session is a browser that is logged in, for programs.

@@ -58,6 +58,9 @@ func TestPeopleByHTTP(t *testing.T) {
 		{"GET /api/v1/users/bob/devices", "", 200, `["d1"]`},
 		{"DELETE /api/v1/users/bob/devices/d1", "", 200, "{}"},
 		{"GET /api/v1/users/bob/devices", "", 200, `[]`},
+		{"DELETE /api/v1/users/bob", "", 200, "{}"},
+		{"DELETE /api/v1/users/bob", "", 404, "account/no-user"},
+		{"DELETE /api/v1/users/The-Owner", "", 409, "account/own-account"},
 		{"GET /api/v1/users/the-member/sessions", "", 200, `"remote"`},
 		{"DELETE /api/v1/users/the-member/sessions", "", 200, "{}"},
 		{"GET /api/v1/users/the-member/sessions", "", 200, `"sessions":[]`},
@@ -70,7 +73,9 @@ func TestPeopleByHTTP(t *testing.T) {
 		{"POST /api/v1/me/tokens", `{"label":"x","scopes":["read"],"rate":300}`, 400, "account/token-bad"},
 		{"GET /api/v1/me/tokens", "", 200, `"streams":["device-*"]`},
 		{"DELETE /api/v1/me/tokens/xz_nothing", "", 401, "account/no-token"},
-		{"GET /api/v1/users", "", 200, `"name":"bob"`},
+		{"DELETE /api/v1/invites/nothing", "", 403, "account/no-invite"},
+		{"POST /api/v1/users", `{"name":"admin-token","role":"viewer","password":"` + good + `"}`, 409, "account/name-taken"},
+		{"GET /api/v1/users", "", 200, `"name":"the-viewer"`},
 	} {
 		w := ask(mux, c.pattern, c.body, r.as("owner"))
 		if w.Code != c.want || !strings.Contains(w.Body.String(), c.says) {
@@ -84,57 +89,6 @@ func TestPeopleByHTTP(t *testing.T) {
 	}
 	if w := ask(mux, "GET /api/v1/me", "", r.as("member")); w.Code != 401 {
 		t.Errorf("a session that was ended: %d", w.Code)
-	}
-}
-
-// TestOwnPassword: it ends all other sessions; that of who changed it goes on as a new one.
-func TestOwnPassword(t *testing.T) {
-	r := newRig(t).people()
-	mux := r.mux(r.guard.Routes()...)
-	other, err := r.accounts.Login(t.Context(), "the-viewer", account.Proof{Password: good}, account.Origin{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, body := range []string{`{"password":"another good one"}`, `{"password":"another good one","current":"wrong one"}`} {
-		if w := ask(mux, "POST /api/v1/me/password", body, r.as("viewer")); w.Code != 401 {
-			t.Errorf("without the one before: %d", w.Code)
-		}
-	}
-	w := ask(mux, "POST /api/v1/me/password", `{"password":"another good one","current":"`+good+`"}`, r.as("viewer"))
-	if w.Code != 200 || len(w.Result().Cookies()) != 1 {
-		t.Fatal(w.Code, w.Body)
-	}
-	fresh := w.Result().Cookies()[0]
-	for name, c := range map[string]struct {
-		cookie *http.Cookie
-		want   int
-	}{"the new one": {fresh, 200}, "the one before": {r.cookies["viewer"], 401}, "another browser": {&http.Cookie{Name: "xiaozhi", Value: other}, 401}} {
-		if w := ask(mux, "GET /api/v1/me", "", cookie(c.cookie)); w.Code != c.want {
-			t.Errorf("%s: %d", name, w.Code)
-		}
-	}
-}
-
-// TestOtherSessions: who logs out elsewhere stays logged in here.
-func TestOtherSessions(t *testing.T) {
-	r := newRig(t).people()
-	mux := r.mux(r.guard.Routes()...)
-	other, err := r.accounts.Login(t.Context(), "the-viewer", account.Proof{Password: good}, account.Origin{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := ask(mux, "GET /api/v1/me/sessions", "", r.as("viewer")).Body.String()
-	if strings.Count(list, `"since"`) != 2 || strings.Count(list, `"this":true`) != 1 || strings.Contains(list, other) {
-		t.Error(list)
-	}
-	if w := ask(mux, "DELETE /api/v1/me/sessions", "", r.as("viewer")); w.Code != 200 {
-		t.Error(w.Code, w.Body)
-	}
-	if w := ask(mux, "GET /api/v1/me", "", r.as("viewer")); w.Code != 200 {
-		t.Errorf("here: %d", w.Code)
-	}
-	if w := ask(mux, "GET /api/v1/me", "", cookie(&http.Cookie{Name: "xiaozhi", Value: other})); w.Code != 401 {
-		t.Errorf("elsewhere: %d", w.Code)
 	}
 }
 
@@ -254,42 +208,73 @@ func TestPersonRate(t *testing.T) {
 	}
 }
 
-// TestSecondFactorByHTTP is the way of a second factor, from the page to the login with it, and away.
-func TestSecondFactorByHTTP(t *testing.T) {
+// TestInvitesByHTTP: owners see who invited to what, and take it back; an invitation ends with the rights of who invited.
+func TestInvitesByHTTP(t *testing.T) {
 	r := newRig(t).people()
 	mux := r.mux(r.guard.Routes()...)
-	w := ask(mux, "POST /api/v1/me/totp", "{}", r.as("member"))
-	secret, _ := fields(t, w)["secret"].(string)
-	recovery, _ := fields(t, w)["recovery"].([]any)
-	if w.Code != 200 || len(secret) != 32 || len(recovery) != 10 || w.Header().Get("Cache-Control") != "no-store" {
-		t.Fatal(w.Code, w.Body)
+	invite := func() (code, id string) {
+		w := ask(mux, "POST /api/v1/invites", `{"role":"member"}`, r.as("owner"))
+		got := fields(t, w)
+		return got["code"].(string), got["id"].(string)
 	}
-	if w := ask(mux, "POST /api/v1/me/totp/confirm", `{"code":"000000"}`, r.as("member")); w.Code != 401 {
-		t.Errorf("a wrong code: %d", w.Code)
+	join := func(code, name string) int {
+		return ask(mux, "POST /api/v1/join", `{"code":"`+code+`","name":"`+name+`","password":"`+good+`"}`).Code
 	}
+	open := func(code, id string) bool {
+		body := ask(mux, "GET /api/v1/invites", "", r.as("owner")).Body.String()
+		if strings.Contains(body, code) {
+			t.Errorf("the list lets in: %s", body)
+		}
+		return strings.Contains(body, `{"id":"`+id+`","role":"member","by":"the-owner","ends":`)
+	}
+	kept, keptID := invite()
+	taken, takenID := invite()
+	if !open(kept, keptID) || !open(taken, takenID) {
+		t.Error("one is not listed")
+	}
+	if w := ask(mux, "DELETE /api/v1/invites/"+takenID, "", r.as("owner")); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if got := join(taken, "mallory"); got != 403 || open(taken, takenID) {
+		t.Errorf("one that was withdrawn: %d", got)
+	}
+	if got := join(kept, "bob"); got != 200 || open(kept, keptID) {
+		t.Errorf("the other: %d", got)
+	}
+	last, _ := invite()
+	by := account.Actor{Name: "test", Via: account.ViaCommand}
+	for _, err := range []error{r.accounts.SetRole(t.Context(), by, "bob", account.Owner), r.accounts.Disable(t.Context(), by, "the-owner", true)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := join(last, "mallory"); got != 403 {
+		t.Errorf("by who was disabled: %d", got)
+	}
+}
+
+// TestFactorOfOthers: an owner takes the second factor of somebody away, who is logged out everywhere; it is in the audit.
+func TestFactorOfOthers(t *testing.T) {
+	r := newRig(t).people()
+	mux := r.mux(r.guard.Routes()...)
+	secret, _ := fields(t, ask(mux, "POST /api/v1/me/totp", "{}", r.as("member")))["secret"].(string)
 	if w := ask(mux, "POST /api/v1/me/totp/confirm", `{"code":"`+account.CodeNow(secret, time.Now())+`"}`, r.as("member")); w.Code != 200 {
 		t.Fatal(w.Code, w.Body)
 	}
-	login := func(second string) *httptest.ResponseRecorder {
-		return ask(mux, "POST /api/v1/login", `{"name":"the-member","password":"`+good+`","second":"`+second+`"}`)
+	if w := ask(mux, "GET /api/v1/me", "", r.as("member")); w.Code != 200 {
+		t.Fatal(w.Code)
 	}
-	if w := login(""); w.Code != 401 || !strings.Contains(w.Body.String(), "account/code-needed") || len(w.Result().Cookies()) > 0 {
+	if w := ask(mux, "DELETE /api/v1/users/the-member/totp", "", r.as("owner")); w.Code != 200 {
+		t.Fatal(w.Code, w.Body)
+	}
+	if w := ask(mux, "GET /api/v1/me", "", r.as("member")); w.Code != 401 {
+		t.Errorf("its session: %d", w.Code)
+	}
+	if w := ask(mux, "POST /api/v1/login", `{"name":"the-member","password":"`+good+`"}`); w.Code != 200 {
 		t.Errorf("without a code: %d %s", w.Code, w.Body)
 	}
-	if w := login(recovery[0].(string)); w.Code != 200 {
-		t.Errorf("a recovery code: %d %s", w.Code, w.Body)
-	}
-	if w := login(recovery[0].(string)); w.Code != 401 {
-		t.Errorf("the same again: %d", w.Code)
-	}
-	if w := ask(mux, "DELETE /api/v1/me/totp", "", r.as("member")); w.Code != 200 {
-		t.Errorf("away: %d %s", w.Code, w.Body)
-	}
-	if w := login(""); w.Code != 200 {
-		t.Errorf("without one again: %d %s", w.Code, w.Body)
-	}
-	if strings.Contains(r.log.String(), secret) {
-		t.Error("the log has the secret")
+	if audit := ask(mux, "GET /api/v1/audit", "", r.as("owner")).Body.String(); !strings.Contains(audit, `"act":"totp.off","object":"the-member","ok":true`) || !strings.Contains(audit, `"who":"the-owner"`) {
+		t.Error(audit)
 	}
 }
 

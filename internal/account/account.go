@@ -16,8 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/store"
@@ -52,6 +50,7 @@ const (
 	ErrHasFactor     ReasonError = "account/has-factor"
 	ErrNoSealer      ReasonError = "account/no-sealer"
 	ErrPageBad       ReasonError = "account/page-bad"
+	ErrOwnAccount    ReasonError = "account/own-account"
 )
 
 // Error says it in both languages.
@@ -107,7 +106,7 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	j := &journal{audit: o.Store.Audit, now: o.Now, log: o.Log, noise: rate.NewLimiter(noiseRate, noiseBurst)}
+	j := &journal{audit: o.Store.Audit, now: o.Now, log: o.Log, noise: newNoise()}
 	g := newGuesses(o.Now)
 	return &Service{
 		journal: j, programs: &programs{db: o.Store, now: o.Now, acts: j, uses: newUses()},

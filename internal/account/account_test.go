@@ -194,9 +194,7 @@ func TestTokens(t *testing.T) {
 // TestInvites: an invitation makes one account, of its role; nothing that fails uses it up.
 func TestInvites(t *testing.T) {
 	r, ctx := newRig(t).owner(), t.Context()
-	ann, err := r.Session(ctx, r.login("ann"))
-	r.must(err)
-	secret, err := r.Invite(ctx, ann, Member, "")
+	secret, err := r.Invite(ctx, command(), "", Member)
 	r.must(err)
 	r.want(r.Accept(ctx, secret, NewUser{Name: "ann", Password: good}, r.from), ErrNameTaken)
 	r.want(r.Accept(ctx, secret, NewUser{Name: "bob", Password: "12345678"}, r.from), ErrPasswordKnown)
@@ -208,7 +206,7 @@ func TestInvites(t *testing.T) {
 	if bob.Role != Member {
 		t.Errorf("%+v", bob)
 	}
-	secret, err = r.Invite(ctx, ann, Viewer, "")
+	secret, err = r.Invite(ctx, command(), "", Viewer)
 	r.must(err)
 	r.clock = r.clock.Add(inviteTime + time.Second)
 	r.want(r.Accept(ctx, secret, NewUser{Name: "cid", Password: good}, r.from), ErrNoInvite)
@@ -275,26 +273,6 @@ func TestOtherProcess(t *testing.T) {
 	r.must(other.EndSessions(ctx, command(), "ann"))
 	_, err := r.Session(ctx, secret)
 	r.want(err, ErrNoSession)
-}
-
-// TestAuditIsKeptForAYear: and no longer.
-func TestAuditIsKeptForAYear(t *testing.T) {
-	r, ctx := newRig(t).owner(), t.Context()
-	count := func() int {
-		all, err := r.db.Audit.List(ctx, store.Page{})
-		r.must(err)
-		return len(all)
-	}
-	r.clock = r.clock.Add(auditTime)
-	r.login("ann")
-	if n := count(); n != 2 {
-		t.Errorf("%d acts after a year", n)
-	}
-	r.clock = r.clock.Add(trimEvery)
-	r.login("ann")
-	if n := count(); n != 2 {
-		t.Errorf("%d acts a day later", n)
-	}
 }
 
 // TestUnknownNamesCostTheSame: an unknown name takes at least half the time of a wrong password, which is all hashing.

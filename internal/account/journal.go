@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/store"
 )
 
@@ -19,7 +20,7 @@ type journal struct {
 	audit *store.Audit
 	now   func() time.Time
 	log   *slog.Logger
-	noise *rate.Limiter // lines about guesses that were not looked at
+	noise noise
 
 	mu      sync.Mutex
 	quiet   int       // acts that were not kept since the last one that was
@@ -34,6 +35,7 @@ func (j *journal) Did(ctx context.Context, by Actor, act, object string, outcome
 // did keeps what somebody did, and whether it was done, in the audit and in the log. What was done stays done if that
 // cannot be kept.
 func (j *journal) did(ctx context.Context, by Actor, act, object string, outcome error) {
+	by.Name, object = text.Cut(by.Name, maxObject), text.Cut(object, maxObject)
 	e := store.Act{At: j.now(), Who: by.Name, Via: by.Via, Remote: by.Remote, Act: act, Object: object, OK: outcome == nil}
 	if outcome != nil {
 		e.Detail = string(reasonOf(outcome))
@@ -52,18 +54,43 @@ func (j *journal) did(ctx context.Context, by Actor, act, object string, outcome
 	j.trim(context.WithoutCancel(ctx))
 }
 
-// What strangers try while they must wait is kept so often; the next line says how many were left out.
+// maxObject limits what is kept of names that somebody has typed, in bytes. Names of accounts and ids of devices fit.
+const maxObject = 300
+
+// What was not done is kept so often, so that nobody fills the disk with it; the next line says how many were left out.
 const (
 	noiseRate  = rate.Limit(0.1)
-	noiseBurst = 20
+	noiseBurst = 20  // guesses that were not looked at
+	failBurst  = 200 // those that were wrong, and what is not for who asks, each
 )
+
+// noise limits what is kept of acts that were not done.
+type noise struct{ unseen, wrong, refused *rate.Limiter }
+
+func newNoise() noise {
+	return noise{rate.NewLimiter(noiseRate, noiseBurst), rate.NewLimiter(noiseRate, failBurst), rate.NewLimiter(noiseRate, failBurst)}
+}
+
+// of returns the limit of an outcome; nil: there is none.
+func (n noise) of(outcome error) *rate.Limiter {
+	if _, often := errors.AsType[*TooOftenError](outcome); often || errors.Is(outcome, ErrBusy) {
+		return n.unseen
+	}
+	switch reasonOf(outcome) {
+	case ErrBadLogin, ErrCodeNeeded, ErrNoInvite, ErrNoToken:
+		return n.wrong
+	case ErrForbidden:
+		return n.refused
+	default:
+		return nil
+	}
+}
 
 // tells reports whether an act is to be kept, and how many were not since the last one.
 func (j *journal) tells(outcome error) (quiet int, ok bool) {
-	_, often := errors.AsType[*TooOftenError](outcome)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if (often || errors.Is(outcome, ErrBusy)) && !j.noise.AllowN(j.now(), 1) {
+	if limit := j.noise.of(outcome); limit != nil && !limit.AllowN(j.now(), 1) {
 		j.quiet++
 		return 0, false
 	}

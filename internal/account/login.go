@@ -24,6 +24,9 @@ const (
 	ViaCommand  = "command"
 )
 
+// AdminName is who asks by the admin token, in the audit. No account can be made of this name.
+const AdminName = "admin-token"
+
 // What is guessed at beside passwords, among their names. No account has these.
 const (
 	setupName  = "/setup"  // the setup code
@@ -122,7 +125,7 @@ func (s *Service) begin(ctx context.Context, u store.User, from Origin) (secret 
 	return secret, nil
 }
 
-// Begin begins a session for a person whose others have ended, as their password was changed by themselves.
+// Begin begins a session for a person whose others have ended, as they changed their password or second factor.
 func (s *Service) Begin(ctx context.Context, p Person, from Origin) (secret string, err error) {
 	u, err := s.db.Users.Get(ctx, p.ID)
 	if err != nil {
@@ -156,16 +159,7 @@ func (s *Service) Session(ctx context.Context, secret string) (p Person, err err
 // Prove shows the password of a session again, and a code where there is a second factor. Another session goes on in
 // the place of that one, whose secret is returned: who has stolen the one before has nothing of it.
 func (s *Service) Prove(ctx context.Context, p Person, shown Proof, from Origin) (secret string, err error) {
-	if p.session == "" {
-		return "", ErrNoSession
-	}
-	var u store.User
-	err = s.guesses.guess(p.Name, from.Remote, func() (ok bool, err error) {
-		if u, ok, err = s.right(ctx, p.Name, shown.Password); ok {
-			ok, err = s.second(ctx, u, shown.Code)
-		}
-		return ok, err
-	})
+	u, err := s.shows(ctx, p, shown, from)
 	if err == nil {
 		secret, err = s.begin(ctx, u, from)
 	}
@@ -174,6 +168,26 @@ func (s *Service) Prove(ctx context.Context, p Person, shown Proof, from Origin)
 	}
 	s.did(ctx, p.Actor(from.Remote.String()), "prove", p.Name, err)
 	return secret, err
+}
+
+// Shows is Prove for one act: the session stays as it is.
+func (s *Service) Shows(ctx context.Context, p Person, shown Proof, from Origin) error {
+	_, err := s.shows(ctx, p, shown, from)
+	s.did(ctx, p.Actor(from.Remote.String()), "prove", p.Name, err)
+	return err
+}
+
+func (s *Service) shows(ctx context.Context, p Person, shown Proof, from Origin) (u store.User, err error) {
+	if p.session == "" { // a program has no password
+		return u, ErrForbidden
+	}
+	err = s.guesses.guess(p.Name, from.Remote, func() (ok bool, err error) {
+		if u, ok, err = s.right(ctx, p.Name, shown.Password); ok {
+			ok, err = s.second(ctx, u, shown.Code)
+		}
+		return ok, err
+	})
+	return u, err
 }
 
 // Refused keeps that somebody asked for what is not for them.

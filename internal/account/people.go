@@ -22,6 +22,9 @@ func (s *Service) prepare(ctx context.Context, n NewUser) (u store.User, err err
 	if err != nil {
 		return u, err
 	}
+	if name == AdminName {
+		return u, ErrNameTaken
+	}
 	if _, err := ParseRole(string(n.Role)); err != nil {
 		return u, err
 	}
@@ -131,7 +134,18 @@ func (s *Service) Disable(ctx context.Context, by Actor, name string, disabled b
 	return s.change(ctx, by, "user.disable", name, func(u *store.User) { u.DisabledAt = s.now() })
 }
 
-// Unfactor takes the second factor of somebody away.
+// Delete drops an account with its sessions, its tokens and its invitations, for good. Its devices are nobody's then.
+func (s *Service) Delete(ctx context.Context, by Actor, name string) error {
+	u, err := named(ctx, s.db.Users, name)
+	if err == nil {
+		err = s.db.Users.Delete(ctx, u.ID)
+	}
+	err = orReason(orReason(err, store.ErrLastOwner, ErrLastOwner), store.ErrNotFound, ErrNoUser)
+	s.did(ctx, by, "user.delete", name, err)
+	return err
+}
+
+// Unfactor takes the second factor of somebody away, and ends all their sessions.
 func (s *Service) Unfactor(ctx context.Context, by Actor, name string) error {
 	return s.change(ctx, by, "totp.off", name, func(u *store.User) { u.TOTP = "" })
 }
@@ -178,64 +192,3 @@ func (s *Service) Audit(ctx context.Context, p store.Page) ([]store.Act, error) 
 
 // Users lists all accounts by name.
 func (s *Service) Users(ctx context.Context) ([]store.User, error) { return s.db.Users.List(ctx) }
-
-// inviteTime is how long an invitation is good.
-const inviteTime = 48 * time.Hour
-
-// Invite returns a secret by which somebody makes an account of a role, once, within two days.
-func (s *Service) Invite(ctx context.Context, by Person, role Role, remote string) (secret string, err error) {
-	if _, err := ParseRole(string(role)); err != nil {
-		return "", err
-	}
-	secret, kept := newSecret("")
-	err = s.db.Invites.Add(ctx, store.Invite{Hash: kept, Role: role, ByID: by.ID, EndsAt: s.now().Add(inviteTime)})
-	s.did(ctx, by.Actor(remote), "invite", string(role), err)
-	return secret, err
-}
-
-// Accept makes the account that an invitation is for. The invitation is used up when all else is right.
-func (s *Service) Accept(ctx context.Context, secret string, n NewUser, from Origin) error {
-	n.Role = Viewer // until the invitation says more
-	err := s.guesses.guess(inviteName, from.Remote, func() (bool, error) {
-		_, err := s.db.Invites.Open(ctx, keep(secret))
-		return err == nil, without(err, store.ErrNotFound)
-	})
-	who := ""
-	if errors.Is(err, ErrBadLogin) {
-		err = ErrNoInvite
-	} else if err == nil {
-		who, err = n.Name, s.accept(ctx, secret, n)
-	}
-	s.did(ctx, Actor{who, viaConsole, from.Remote.String()}, "invite.accept", who, err)
-	return err
-}
-
-// without returns an error unless it is the one that is left out.
-func without(err, out error) error {
-	if errors.Is(err, out) {
-		return nil
-	}
-	return err
-}
-
-func (s *Service) accept(ctx context.Context, secret string, n NewUser) error {
-	if n.Password == "" {
-		return ErrPasswordShort
-	}
-	u, err := s.prepare(ctx, n)
-	if err != nil {
-		return err
-	}
-	switch _, err := s.db.Users.Named(ctx, u.Name); {
-	case err == nil:
-		return ErrNameTaken
-	case !errors.Is(err, store.ErrNotFound):
-		return err
-	}
-	i, err := s.db.Invites.Take(ctx, keep(secret))
-	if err != nil {
-		return orReason(err, store.ErrNotFound, ErrNoInvite)
-	}
-	u.Role = i.Role
-	return orReason(s.db.Users.Add(ctx, u), store.ErrExists, ErrNameTaken)
-}

@@ -99,6 +99,9 @@ type Need struct {
 // fresh is how long a password that was shown is good for what needs it again.
 const fresh = 10 * time.Minute
 
+// skew is how far a clock may be set back before a password that was shown after it counts no more.
+const skew = time.Minute
+
 // May reports whether a person may do what has the need to an object: nil, [ErrForbidden] or [ErrProveAgain]. owner is the
 // id of the object's owner, "" is nobody.
 func (p Person) May(n Need, owner string, now time.Time) error {
@@ -109,7 +112,7 @@ func (p Person) May(n Need, owner string, now time.Time) error {
 		return ErrForbidden
 	case n.Own && p.Role != Owner && (owner == "" || owner != p.ID):
 		return ErrForbidden
-	case n.Fresh && now.Sub(p.Proved) > fresh:
+	case n.Fresh && (now.Sub(p.Proved) > fresh || p.Proved.Sub(now) > skew):
 		return ErrProveAgain
 	}
 	return nil

@@ -33,6 +33,8 @@ func TestMay(t *testing.T) {
 		{"owner, other's", Person{ID: "a", Role: Owner}, Need{Role: Member, Own: true}, "b", nil},
 		{"fresh", Person{ID: "a", Role: Owner, Proved: proved}, Need{Role: Owner, Fresh: true}, "", nil},
 		{"stale", Person{ID: "a", Role: Owner, Proved: stale}, Need{Role: Owner, Fresh: true}, "", ErrProveAgain},
+		{"a clock a little ahead", Person{ID: "a", Role: Owner, Proved: now.Add(skew)}, Need{Role: Owner, Fresh: true}, "", nil},
+		{"a clock set back", Person{ID: "a", Role: Owner, Proved: now.Add(skew + 1)}, Need{Role: Owner, Fresh: true}, "", ErrProveAgain},
 		{"token, in scope", Person{ID: "a", Role: Owner, Scopes: []Scope{Read}}, Need{Role: Viewer, Scope: Read}, "", nil},
 		{"token, out of scope", Person{ID: "a", Role: Owner, Scopes: []Scope{Read}}, Need{Role: Viewer, Scope: Say}, "", ErrForbidden},
 		{"token, of all", Person{ID: "a", Role: Owner, Scopes: []Scope{Admin}}, Need{Role: Viewer, Scope: Say}, "", nil},

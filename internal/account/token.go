@@ -67,7 +67,7 @@ func (s *programs) NewToken(ctx context.Context, by Actor, name string, n NewTok
 	if err := n.check(s.now()); err != nil {
 		return "", err
 	}
-	if old, err := s.db.APITokens.Of(ctx, u.ID); err != nil || used(old) >= maxTokens {
+	if old, err := s.db.APITokens.Of(ctx, u.ID); err != nil || used(old, s.now()) >= maxTokens {
 		return "", cmpError(err, ErrTokensMany)
 	}
 	secret, kept := newSecret(tokenPrefix)
@@ -91,10 +91,10 @@ func cmpError(err, why error) error {
 	return why
 }
 
-// used counts tokens that are not revoked.
-func used(all []store.APIToken) (n int) {
+// used counts tokens that are neither revoked nor over.
+func used(all []store.APIToken, now time.Time) (n int) {
 	for _, t := range all {
-		if t.RevokedAt.IsZero() {
+		if t.RevokedAt.IsZero() && (t.EndsAt.IsZero() || t.EndsAt.After(now)) {
 			n++
 		}
 	}

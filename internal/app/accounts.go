@@ -144,8 +144,9 @@ func callerName(r *http.Request) string {
 	return cmp.Or(name, pairing.Owner)
 }
 
-// claims is the route by which members make a new speaker theirs, by the code that it says.
-func claims(s *account.Service, book *identity.Book, log *slog.Logger) []access.Route {
+// ownDevices are the routes by which members make a new speaker theirs, by the code that it says, and give one that is
+// theirs a name.
+func ownDevices(s *account.Service, book *identity.Book, owner func(ctx context.Context, id string) (string, error), log *slog.Logger) []access.Route {
 	if s == nil {
 		return nil
 	}
@@ -154,7 +155,12 @@ func claims(s *account.Service, book *identity.Book, log *slog.Logger) []access.
 		p := access.PersonOf(r)
 		return s.Give(r.Context(), p.Actor(r.RemoteAddr), id, p.Name)
 	}
-	h := pairing.Claim(pairing.Options{Book: book, Audit: auditOf(s), Who: who, Log: log}, owned)
-	need := account.Need{Role: account.Member, Scope: account.Admin}
-	return []access.Route{{Pattern: "POST /api/v1/devices", For: access.People, Need: need, Handler: h}}
+	o := pairing.Options{Book: book, Audit: auditOf(s), Who: who, Log: log}
+	claim := account.Need{Role: account.Member, Scope: account.Admin}
+	own := account.Need{Role: account.Member, Scope: account.Admin, Own: true}
+	whose := func(r *http.Request) (string, error) { return owner(r.Context(), identity.ParseID(r.PathValue("id"))) }
+	return []access.Route{
+		{Pattern: "POST /api/v1/devices", For: access.People, Need: claim, Handler: pairing.Claim(o, owned)},
+		{Pattern: "PUT /api/v1/devices/{id}/name", For: access.People, Need: own, Owner: whose, Handler: pairing.Rename(o)},
+	}
 }

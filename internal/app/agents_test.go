@@ -282,14 +282,17 @@ func TestAgentRights(t *testing.T) {
 	if len(may) != len(tokens) {
 		t.Fatal("a caller is not walked")
 	}
-	for _, route := range a.crew.api(a.web.guard, a.stored).Routes() {
+	agents := a.crew.api(a.web.guard, a.stored)
+	for _, route := range append(agents.Routes(), ownDevices(a.accounts, a.book, agents.DeviceOwner, a.log)...) {
 		method, path, _ := strings.Cut(route.Pattern, " ")
 		needs, body := changes, `{}`
 		switch {
 		case method == http.MethodGet:
 			needs = looks
+		case strings.HasSuffix(path, "/devices"): // a code, which is guessed at
+			needs = own
 		case strings.Contains(path, "{id}"):
-			needs, body = own, `{"agent":"teacher"}`
+			needs, body = own, `{"agent":"teacher","name":"Kitchen"}`
 		case strings.HasSuffix(path, "restore"):
 			body = `{"rev":1}`
 		}

@@ -23,7 +23,8 @@ func (a *App) routes() (http.Handler, error) {
 
 // allRoutes lists all paths.
 func (a *App) allRoutes() []access.Route {
-	return slices.Concat(a.declared(), a.web.guard.Routes(), claims(a.accounts, a.book, a.log), a.crew.api(a.web.guard, a.stored).Routes())
+	agents := a.crew.api(a.web.guard, a.stored)
+	return slices.Concat(a.declared(), a.web.guard.Routes(), ownDevices(a.accounts, a.book, agents.DeviceOwner, a.log), agents.Routes())
 }
 
 // declared lists all paths but those of accounts and agents, with who they are for.

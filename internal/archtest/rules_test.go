@@ -80,7 +80,7 @@ var rules = []rule{
 	{"internal/recording", "audio audio/file store", "the sound of turns on the disk"},
 	{"internal/config", "connection/identity internal/private internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/account", "store internal/lru internal/text/message", "who may do what: people, and programs that act for them"},
-	{"internal/access", "internal/account internal/lru store internal/text/message", "the one place that decides who may ask what by HTTP"},
+	{"internal/access", "internal/account internal/lockout internal/lru store internal/text/message", "the one place that decides who may ask what by HTTP"},
 	{"internal/roster", "internal/account internal/access internal/text/message", "the agents that people make, whatever is made of them"},
 	{"internal/roster/recordstest", "internal/roster", "the contract of what keeps agents"},
 	{"internal/app", "...", "builds, starts and stops the program"},
