@@ -106,7 +106,7 @@ func TestSessions(t *testing.T) {
 		_, err = s.Users.Edit(ctx, "anna", func(u *User) error { u.Password = "new"; return nil })
 		want(t, err, nil)
 		_, _, err = s.Sessions.Get(ctx, "h1")
-		want(t, err, ErrNotFound)                                      // the password has changed
+		want(t, err, ErrNotFound)                       // the password has changed
 		for _, sealed := range []string{"sealed", ""} { // a second factor ends nothing until it is taken away
 			if err := s.Sessions.Add(ctx, Session{Hash: "f" + sealed, UserID: "anna", EndsAt: soon}); err != nil {
 				t.Fatal(err)

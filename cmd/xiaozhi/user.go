@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -14,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"xiaozhi/connection/identity"
 	"xiaozhi/internal/account"
@@ -145,57 +142,6 @@ func systemUser() string {
 		return "uid " + strconv.Itoa(os.Getuid())
 	}
 	return u.Username
-}
-
-// readPassword reads a password from a file, from standard input, or from a person, who sees nothing of it.
-func readPassword(file string, stdin io.Reader, stderr io.Writer, twice bool) (word string, err error) {
-	defer func() {
-		if err == nil && word == "" {
-			err = errors.New(message.Both("people/no-word"))
-		}
-	}()
-	if terminal, ok := stdin.(*os.File); file == "" && ok && term.IsTerminal(int(terminal.Fd())) {
-		return askPassword(terminal, stderr, twice)
-	}
-	if file != "" && file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		stdin = f
-	}
-	return readLine(stdin)
-}
-
-// askHidden reads one line from a terminal without showing it. id is the text that asks for it.
-func askHidden(id string, terminal *os.File, stderr io.Writer) (string, error) {
-	fmt.Fprintf(stderr, "%s: ", message.Both(id))
-	line, err := term.ReadPassword(int(terminal.Fd()))
-	fmt.Fprintln(stderr)
-	return string(line), err
-}
-
-// readLine reads one line from what is no terminal.
-func readLine(stdin io.Reader) (string, error) {
-	const limit = 4096 // bytes: more is no password
-	line, err := bufio.NewReader(io.LimitReader(stdin, limit)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return strings.TrimRight(line, "\r\n"), nil
-}
-
-func askPassword(terminal *os.File, stderr io.Writer, twice bool) (string, error) {
-	first, err := askHidden("people/password", terminal, stderr)
-	if err != nil || !twice {
-		return first, err
-	}
-	again, err := askHidden("people/again", terminal, stderr)
-	if err == nil && again != first {
-		err = errors.New(message.Both("people/differ"))
-	}
-	return first, err
 }
 
 func (p people) done(err error) error {
