@@ -21,7 +21,6 @@ import (
 
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/roster"
-	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
 
@@ -57,30 +56,13 @@ var errMisused = errors.New("misused")
 
 // agents is the subcommand. It returns 0 when it was done, 1 when the server did not do it, and 2 when it was misused.
 func agents(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c := toolsClient{out: stdout, token: os.Getenv("XIAOZHI_MCP_TOKEN")}
-	flags := flag.NewFlagSet("agents", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), agentsUsage, message.In(text.English, "agents/usage"), message.In(text.Chinese, "agents/usage"))
-		flags.PrintDefaults()
+	c, rest, code, ok := parseClient("agents", agentsUsage, "agents/usage", time.Minute, args, stdout, stderr)
+	if !ok {
+		return code
 	}
-	flags.StringVar(&c.server, "server", "http://127.0.0.1:8000", message.Both("tool/flag-server"))
-	data := flags.String("data", "data", message.Both("tool/flag-data"))
-	flags.BoolVar(&c.asJSON, "json", false, message.Both("tool/flag-json"))
-	flags.DurationVar(&c.timeout, "timeout", 60*time.Second, message.Both("tool/flag-timeout"))
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	if c.server = strings.TrimRight(c.server, "/"); !strings.Contains(c.server, "://") {
-		c.server = "http://" + c.server // localhost:8000
-	}
-	name, rest := flags.Arg(0), flags.Args()
-	rest = rest[min(1, len(rest)):]
-	if name == "" {
-		name = "list"
+	name := "list"
+	if len(rest) > 0 {
+		name, rest = rest[0], rest[1:]
 	}
 	command, ok := agentsCommands()[name]
 	if !ok {
@@ -91,7 +73,7 @@ func agents(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "xiaozhi agents:", message.Both("known/wants", name, command.wants))
 		return 2
 	}
-	err := c.findToken(flags, *data)
+	err := c.findToken()
 	if err == nil {
 		err = command.do(c, ctx, rest)
 	}

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -30,35 +28,19 @@ const devicesUsage = `usage: xiaozhi devices [flags]
 // devices is the subcommand. It returns 0 when it was done, 1 when the server did not
 // do it, and 2 when it was misused.
 func devices(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c := toolsClient{out: stdout, token: os.Getenv("XIAOZHI_MCP_TOKEN")}
-	flags := flag.NewFlagSet("devices", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), devicesUsage, message.In(text.English, "known/usage"), message.In(text.Chinese, "known/usage"))
-		flags.PrintDefaults()
+	c, rest, code, ok := parseClient("devices", devicesUsage, "known/usage", time.Minute, args, stdout, stderr)
+	if !ok {
+		return code
 	}
-	flags.StringVar(&c.server, "server", "http://127.0.0.1:8000", message.Both("tool/flag-server"))
-	data := flags.String("data", "data", message.Both("tool/flag-data"))
-	flags.BoolVar(&c.asJSON, "json", false, message.Both("tool/flag-json"))
-	flags.DurationVar(&c.timeout, "timeout", time.Minute, message.Both("tool/flag-timeout"))
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
+	if len(rest) > 0 && rest[0] == "agent" {
+		return c.give(ctx, rest[1:], stderr)
 	}
-	if c.server = strings.TrimRight(c.server, "/"); !strings.Contains(c.server, "://") {
-		c.server = "http://" + c.server // localhost:8000
-	}
-	if flags.Arg(0) == "agent" {
-		return c.give(ctx, flags, *data, stderr)
-	}
-	act, order, err := orderOf(flags.Args())
+	act, order, err := orderOf(rest)
 	if err != nil {
 		fmt.Fprintf(stderr, "xiaozhi devices: %v\n", err)
 		return 2
 	}
-	if err = c.findToken(flags, *data); err == nil && act == "" {
+	if err = c.findToken(); err == nil && act == "" {
 		err = c.known(ctx)
 	} else if err == nil {
 		err = c.order(ctx, act, order)
@@ -71,15 +53,15 @@ func devices(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // give has a device be given the agent that is named, or that of all.
-func (c toolsClient) give(ctx context.Context, flags *flag.FlagSet, data string, stderr io.Writer) int {
-	if n := flags.NArg(); n < 2 || n > 3 || strings.HasPrefix(flags.Arg(1), "-") {
+func (c toolsClient) give(ctx context.Context, args []string, stderr io.Writer) int {
+	if len(args) < 1 || len(args) > 2 || strings.HasPrefix(args[0], "-") {
 		fmt.Fprintf(stderr, "xiaozhi devices: %s\n", message.Both("known/wants", "agent", "ID [NAME]"))
 		return 2
 	}
-	done, order := roster.DeviceAgent{}, roster.DeviceAgent{Agent: flags.Arg(2)}
-	err := c.findToken(flags, data)
+	done, order := roster.DeviceAgent{}, roster.DeviceAgent{Agent: strings.Join(args[1:], "")}
+	err := c.findToken()
 	if err == nil {
-		err = c.ask(ctx, http.MethodPut, roster.DevicesPath+"/"+url.PathEscape(flags.Arg(1))+"/agent", order, &done)
+		err = c.ask(ctx, http.MethodPut, roster.DevicesPath+"/"+url.PathEscape(args[0])+"/agent", order, &done)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "xiaozhi devices: %v\n", err)

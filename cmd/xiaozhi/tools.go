@@ -38,40 +38,49 @@ const toolsUsage = `usage: xiaozhi tools [flags] [DEVICE]
 type toolsClient struct {
 	server  string // without a last slash
 	token   string // "": none was found
+	data    string // folder of the server's admin token
+	named   bool   // the folder was named
 	asJSON  bool
 	timeout time.Duration
 	out     io.Writer
 }
 
-// tools is the subcommand. It returns 0 when it was answered, 1 when the server
-// or the tool failed, and 2 when it was misused.
-func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c := toolsClient{out: stdout, token: os.Getenv("XIAOZHI_MCP_TOKEN")}
-	flags := flag.NewFlagSet("tools", flag.ContinueOnError)
+// parseClient reads the flags of a subcommand that asks a server, and returns what follows them. Not ok: the subcommand
+// ends with code. about is the text below its usage.
+func parseClient(name, usage, about string, timeout time.Duration, args []string, stdout, stderr io.Writer) (c toolsClient, rest []string, code int, ok bool) {
+	c = toolsClient{out: stdout, token: os.Getenv("XIAOZHI_MCP_TOKEN")}
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), toolsUsage, message.In(text.English, "tool/usage"), message.In(text.Chinese, "tool/usage"))
+		fmt.Fprintf(flags.Output(), usage, message.In(text.English, about), message.In(text.Chinese, about))
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&c.server, "server", "http://127.0.0.1:8000", message.Both("tool/flag-server"))
-	data := flags.String("data", "data", message.Both("tool/flag-data"))
+	flags.StringVar(&c.data, "data", "data", message.Both("tool/flag-data"))
 	flags.BoolVar(&c.asJSON, "json", false, message.Both("tool/flag-json"))
-	flags.DurationVar(&c.timeout, "timeout", 70*time.Second, message.Both("tool/flag-timeout"))
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
+	flags.DurationVar(&c.timeout, "timeout", timeout, message.Both("tool/flag-timeout"))
+	if err := flags.Parse(args); err != nil {
+		return c, nil, exit(err), false
 	}
+	flags.Visit(func(f *flag.Flag) { c.named = c.named || f.Name == "data" })
 	if c.server = strings.TrimRight(c.server, "/"); !strings.Contains(c.server, "://") {
 		c.server = "http://" + c.server // localhost:8000
 	}
-	rest := flags.Args()
+	return c, flags.Args(), 0, true
+}
+
+// tools is the subcommand. It returns 0 when it was answered, 1 when the server
+// or the tool failed, and 2 when it was misused.
+func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	c, rest, code, ok := parseClient("tools", toolsUsage, "tool/usage", 70*time.Second, args, stdout, stderr)
+	if !ok {
+		return code
+	}
 	if i := slices.IndexFunc(rest, func(arg string) bool { return strings.HasPrefix(arg, "--") }); i >= 0 {
 		fmt.Fprintf(stderr, "xiaozhi tools: %s\n", message.Both("tool/order", rest[i]))
 		return 2
 	}
-	err := c.findToken(flags, *data)
+	err := c.findToken()
 	switch {
 	case err != nil:
 	case len(rest) > 0 && rest[0] == "call":
@@ -96,18 +105,16 @@ func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // findToken takes the token of the environment, or the admin token of the data folder.
 // That of ./data is only shown to a server on this machine: another one is likely not
 // its own.
-func (c *toolsClient) findToken(flags *flag.FlagSet, data string) error {
+func (c *toolsClient) findToken() error {
 	if c.token != "" {
 		return nil
 	}
-	named := false
-	flags.Visit(func(f *flag.Flag) { named = named || f.Name == "data" })
 	u, err := url.Parse(c.server)
-	if !named && (err != nil || !isLoopback(u.Hostname())) {
+	if !c.named && (err != nil || !isLoopback(u.Hostname())) {
 		return nil //nolint:nilerr // who asks names the address that is wrong
 	}
-	token, err := admintoken.Read(data)
-	if errors.Is(err, fs.ErrNotExist) && !named {
+	token, err := admintoken.Read(c.data)
+	if errors.Is(err, fs.ErrNotExist) && !c.named {
 		return nil
 	}
 	c.token = token

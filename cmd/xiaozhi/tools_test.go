@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -154,15 +153,8 @@ func TestToolsAdminToken(t *testing.T) {
 		{"http://nas.lan:8000", "data", true, true},
 		{"http://127.0.0.1:8000", "none", false, false},
 	} {
-		flags := flag.NewFlagSet("", flag.ContinueOnError)
-		flags.String("data", "data", "")
-		if c.named {
-			if err := flags.Parse([]string{"--data", c.data}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		client := toolsClient{server: c.server}
-		if err := client.findToken(flags, c.data); err != nil || (client.token == token) != c.want || client.token != "" && !c.want {
+		client := toolsClient{server: c.server, data: c.data, named: c.named}
+		if err := client.findToken(); err != nil || (client.token == token) != c.want || client.token != "" && !c.want {
 			t.Errorf("%+v: found %v, %v", c, client.token != "", err)
 		}
 	}
