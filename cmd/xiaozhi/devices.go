@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 const devicesUsage = `usage: xiaozhi devices [flags]
        xiaozhi devices [flags] pair CODE | pair ID | rename ID NAME | refuse ID | forget ID | agent ID [NAME]
+       xiaozhi devices [flags] keep ID [text=DAYS] [sound=DAYS]
 
 %s
 %s
@@ -78,7 +80,7 @@ func orderOf(args []string) (act string, o pairing.Order, err error) {
 	if len(args) == 0 {
 		return "", o, nil
 	}
-	orders := map[string]string{"pair": "CODE / ID", "rename": "ID NAME", "refuse": "ID", "forget": "ID", "agent": "ID [NAME]"}
+	orders := map[string]string{"pair": "CODE / ID", "rename": "ID NAME", "refuse": "ID", "forget": "ID", "keep": "ID text=DAYS sound=DAYS", "agent": "ID [NAME]"}
 	wants := orders[args[0]]
 	if i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--") }); i >= 0 && wants != "" {
 		return "", o, errors.New(message.Both("tool/order", args[i]))
@@ -86,14 +88,53 @@ func orderOf(args []string) (act string, o pairing.Order, err error) {
 	switch act, args = args[0], args[1:]; {
 	case wants == "":
 		return "", o, errors.New(wrongWord(act, orders))
-	case len(args) == 0 || act == "rename" && len(args) < 2 || act != "rename" && act != "pair" && len(args) > 1:
+	case len(args) == 0 || (act == "rename" || act == "keep") && len(args) < 2 || (act == "refuse" || act == "forget") && len(args) > 1:
 		return "", o, errors.New(message.Both("known/wants", act, wants))
 	case act == "pair":
 		o.Code = strings.Join(args, "") // a code may be typed as 482 913
+	case act == "keep":
+		if o.Keep = daysOf(args[1:]); o.Keep == nil {
+			return "", o, errors.New(message.Both("known/wants", act, wants))
+		}
+		o.Device = args[0]
 	default:
 		o.Device, o.Name = args[0], strings.Join(args[1:], " ")
 	}
 	return act, o, nil
+}
+
+// daysOf reads text=DAYS and sound=DAYS, without days where the settings shall say them. nil: that is not what is there.
+func daysOf(args []string) pairing.Days {
+	days := pairing.Days{}
+	for _, arg := range args {
+		of, written, ok := strings.Cut(arg, "=")
+		if _, twice := days[of]; !ok || twice || of != pairing.Text && of != pairing.Sound {
+			return nil
+		}
+		if days[of] = nil; written == "" {
+			continue
+		}
+		n, err := strconv.Atoi(written)
+		if err != nil {
+			return nil
+		}
+		days[of] = &n
+	}
+	return days
+}
+
+// kept says for how many days what a device has said is kept, where it has days of its own.
+func kept(days pairing.Days) (parts []string) {
+	for _, of := range []string{pairing.Text, pairing.Sound} {
+		switch n := days[of]; {
+		case n == nil:
+		case *n == 0:
+			parts = append(parts, message.Both("known/keep-ever", of))
+		default:
+			parts = append(parts, message.Both("known/keep", of, *n))
+		}
+	}
+	return parts
 }
 
 // known lists the devices.
@@ -117,6 +158,7 @@ func (c toolsClient) known(ctx context.Context) error {
 		if d.Agent != "" {
 			line = append(line, message.Both("known/agent", d.Agent))
 		}
+		line = append(line, kept(d.Keep)...)
 		if d.Connected {
 			line = append(line, message.Both("known/connected"))
 		}

@@ -34,6 +34,8 @@ type Options struct {
 	// Forget drops what others keep of a device, once the book has forgotten it, and
 	// lists files and folders that are left and may hold what was said, also with an error. nil: nobody keeps anything.
 	Forget func(ctx context.Context, id string) (left []string, err error)
+	// Keeping holds for how many days what devices say is kept. nil: nothing of it is kept at all.
+	Keeping Keeping
 	// Audit keeps what was done, and to which device; outcome says why it was not. Who has
 	// forgotten a device is kept, not which one it was. nil: it is only logged.
 	Audit func(ctx context.Context, d Deed)
@@ -46,6 +48,7 @@ type Device struct {
 	identity.Known
 	Connected bool   `json:"connected"`
 	Agent     string `json:"agent,omitempty"`
+	Keep      Days   `json:"keep,omitempty"` // days of its own
 }
 
 // List is the answer to GET /api/pairing.
@@ -54,11 +57,12 @@ type List struct {
 	Devices []Device `json:"devices"`
 }
 
-// Order is the body of POST /api/pairing/ACT, where ACT is pair, rename, refuse or forget.
+// Order is the body of POST /api/pairing/ACT, where ACT is pair, rename, refuse, keep or forget.
 type Order struct {
 	Device string `json:"device,omitempty"` // its id
 	Code   string `json:"code,omitempty"`   // of pair, in place of the id
 	Name   string `json:"name,omitempty"`   // of rename
+	Keep   Days   `json:"keep,omitempty"`   // of keep
 }
 
 // Done is the answer to it.
@@ -150,10 +154,11 @@ func Rename(o Options) http.Handler {
 
 type handler struct{ o Options }
 
-func (h *handler) list(w http.ResponseWriter, _ *http.Request) {
+func (h *handler) list(w http.ResponseWriter, r *http.Request) {
+	days := h.days(r.Context())
 	answer := List{Mode: h.o.Book.Mode().String(), Devices: []Device{}}
 	for _, k := range h.o.Book.List() {
-		answer.Devices = append(answer.Devices, Device{k, h.o.Connected(k.ID), h.o.Agent(k.ID)})
+		answer.Devices = append(answer.Devices, Device{k, h.o.Connected(k.ID), h.o.Agent(k.ID), days[k.ID]})
 	}
 	request.WriteJSON(w, answer)
 }
@@ -225,6 +230,8 @@ func (h *handler) do(ctx context.Context, by, act string, o Order) (did Done, er
 		err = book.Rename(ctx, did.Device, o.Name)
 	case "refuse":
 		err = book.Refuse(ctx, did.Device, by)
+	case "keep":
+		err = h.keep(ctx, did.Device, o.Keep)
 	case "forget":
 		if err = book.Forget(ctx, did.Device); err == nil {
 			did.Left = h.forget(ctx, did.Device)
@@ -261,6 +268,8 @@ func explain(err error) (status int, id string) {
 		{identity.ErrTaken, http.StatusConflict, "pairing/taken"},
 		{identity.ErrNotWritten, http.StatusInsufficientStorage, "pairing/not-written"},
 		{errNoAct, http.StatusNotFound, "pairing/no-path"},
+		{errDays, http.StatusBadRequest, "pairing/days"},
+		{errNoKept, http.StatusConflict, "pairing/no-store"},
 	} {
 		if errors.Is(err, e.err) {
 			return e.status, e.id

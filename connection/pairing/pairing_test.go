@@ -90,6 +90,7 @@ func TestActs(t *testing.T) {
 		{"refuse", `{"device":"24:6f:28:aa:10:02"}`, 200, speaker},
 		{"forget", `{"device":"24:6f:28:aa:10:02"}`, 200, speaker + `","left":["data/before-restore-x"]`},
 		{"forget", `{"device":"24:6f:28:aa:10:02"}`, 404, "no device is known"},
+		{"keep", `{"device":"24:6f:28:aa:10:02","keep":{"text":3}}`, 409, "store.driver is none"},
 		{"promote", `{"device":"24:6f:28:aa:10:02"}`, 404, "nothing here"},
 		{"pair", `{"code":`, 400, "JSON"},
 		{"pair", strings.Repeat(" ", 5000), 400, "JSON"},
@@ -101,13 +102,13 @@ func TestActs(t *testing.T) {
 	if len(r.forgotten) != 1 || r.forgotten[0] != speaker {
 		t.Errorf("forgotten elsewhere: %q", r.forgotten)
 	}
-	if n := strings.Count(r.log.String(), "audit"); n != 12 || strings.Count(r.log.String(), "ok=true") != 5 {
+	if n := strings.Count(r.log.String(), "audit"); n != 13 || strings.Count(r.log.String(), "ok=true") != 5 {
 		t.Errorf("%d lines:\n%s", n, r.log.String())
 	}
 	want := []string{
 		`owner device.pair "` + speaker + `" true`, `owner device.pair "" false`, `owner device.pair "" false`, `owner device.pair "` + speaker + `" true`,
 		`owner device.pair "" false`, `owner device.rename "` + speaker + `" true`, `owner device.rename "` + speaker + `" false`, `owner device.rename "" false`,
-		`owner device.refuse "` + speaker + `" true`, `owner device.forget "" true`, `owner device.forget "" false`,
+		`owner device.refuse "` + speaker + `" true`, `owner device.forget "" true`, `owner device.forget "" false`, `owner device.keep "24:6f:28:aa:10:02" false`,
 	}
 	if !slices.Equal(r.deeds, want) {
 		t.Errorf("audited:\n%s", strings.Join(r.deeds, "\n"))

@@ -125,9 +125,16 @@ func TestTrim(t *testing.T) {
 	a := storing(t, func(c *config.Config) { c.Store.KeepDays = 30 }, "m", "longer", "ever")
 	now, trim := time.Now(), trimmer{a.stored, a.cfg.Store.KeepDays, a.log}
 	for id, days := range map[string]int{"longer": 60, "ever": 0} {
-		if _, err := a.stored.Devices.Edit(t.Context(), id, func(d *store.Device) error { d.KeepText = &days; return nil }); err != nil {
+		if err := keepingIn(a.stored).Set(t.Context(), id, pairing.Days{pairing.Text: &days, pairing.Sound: nil}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	three := 3
+	if err := keepingIn(a.stored).Set(t.Context(), "m", pairing.Days{pairing.Sound: &three}); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := a.stored.Devices.Get(t.Context(), "m"); err != nil || d.KeepText != nil || d.KeepSound == nil || *d.KeepSound != 3 {
+		t.Errorf("%+v %v", d, err)
 	}
 	put := func(device string, days, n int) {
 		for range n {

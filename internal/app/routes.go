@@ -49,7 +49,7 @@ func (a *App) declared() []access.Route {
 	add(access.Bearers, a.gateway, "/api/mcp", "/api/mcp/", "/mcp/ws")
 	add(access.Bearers, a.gateway.DeviceAPI(a.outside), "/api/devices", "/api/devices/")
 	known := a.gateway.ForOwner(pairing.New(pairing.Options{
-		Book: a.book, Connected: a.devices.Talks, Agent: a.crew.agentOf, Forget: a.forget, Audit: auditOf(a.accounts), Who: callerName, Log: a.log,
+		Book: a.book, Connected: a.devices.Talks, Agent: a.crew.agentOf, Forget: a.forget, Keeping: keepingIn(a.stored), Audit: auditOf(a.accounts), Who: callerName, Log: a.log,
 	}))
 	add(access.Bearers, known, pairing.Path, pairing.Path+"/")
 	if a.endpoint != nil {
