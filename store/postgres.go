@@ -50,11 +50,20 @@ func openPostgres(ctx context.Context, o Options) (*database, func(), error) {
 	return d, func() {}, nil
 }
 
+// UnreachableError says that the PostgreSQL database does not answer, or lets nobody in.
+type UnreachableError struct{ Err error }
+
+// Error says why.
+func (e *UnreachableError) Error() string { return "connect to PostgreSQL: " + e.Err.Error() }
+
+// Unwrap returns why.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
 func (d *database) upPostgres(ctx context.Context, o Options) error {
 	if o.Look {
 		tables, err := count(ctx, d.read, "SELECT COUNT(*) FROM pg_tables WHERE tablename = 'goose_db_version' AND schemaname = current_schema()")
 		if err != nil {
-			return fmt.Errorf("connect to PostgreSQL: %w", err)
+			return &UnreachableError{Err: err}
 		}
 		if tables == 0 {
 			return fs.ErrNotExist
@@ -66,7 +75,7 @@ func (d *database) upPostgres(ctx context.Context, o Options) error {
 	}
 	has, err := m.GetDBVersion(ctx)
 	if err != nil {
-		return fmt.Errorf("connect to PostgreSQL: %w", err)
+		return &UnreachableError{Err: err}
 	}
 	if has > m.latest() {
 		return &NewerError{Path: "the PostgreSQL database", Has: has, Knows: m.latest()}

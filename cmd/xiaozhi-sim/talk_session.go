@@ -27,7 +27,7 @@ const (
 	listingTime = time.Second // a server that asks for the tools at all has them by then
 	takingIn    = 200 * time.Millisecond
 
-	hangingUp = 20 * time.Millisecond // after the reply, of a server that turns the device away
+	hangingUp = 100 * time.Millisecond // after the reply, of a server that turns the device away
 )
 
 // talker is one run of the subcommand: it says prompts over a connection that it

@@ -114,8 +114,11 @@ func (c *toolsClient) findToken() error {
 		return nil //nolint:nilerr // who asks names the address that is wrong
 	}
 	token, err := admintoken.Read(c.data)
-	if errors.Is(err, fs.ErrNotExist) && !c.named {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !c.named:
 		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New(message.Both("tool/no-admin-token", c.data))
 	}
 	c.token = token
 	return err

@@ -230,7 +230,7 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	switch reason {
 	case account.ErrNoSession, account.ErrNoToken, account.ErrBadLogin, account.ErrProveAgain, account.ErrCodeNeeded:
 		status = http.StatusUnauthorized
-	case account.ErrForbidden, account.ErrHasOwner, account.ErrNoInvite:
+	case account.ErrForbidden, account.ErrOrigin, account.ErrHasOwner, account.ErrNoInvite:
 		status = http.StatusForbidden
 	case account.ErrNameTaken, account.ErrLastOwner, account.ErrHasFactor, account.ErrTokensMany, account.ErrOwnAccount:
 		status = http.StatusConflict
@@ -342,7 +342,7 @@ func (g *Guard) who(r *http.Request) (account.Person, error) {
 		return account.Person{}, account.ErrNoSession
 	}
 	if !harmless(r.Method) && (r.Header.Get("Origin") == "" || g.foreign.Check(r) != nil) {
-		return account.Person{}, account.ErrForbidden
+		return account.Person{}, account.ErrOrigin
 	}
 	return g.o.Accounts.Session(r.Context(), cookie.Value)
 }

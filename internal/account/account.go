@@ -30,6 +30,7 @@ const (
 	ErrBusy          ReasonError = "account/busy"
 	ErrNoSession     ReasonError = "account/no-session"
 	ErrForbidden     ReasonError = "account/forbidden"
+	ErrOrigin        ReasonError = "account/origin" // with the cookie of a session
 	ErrProveAgain    ReasonError = "account/prove-again"
 	ErrLastOwner     ReasonError = "account/last-owner"
 	ErrNoUser        ReasonError = "account/no-user"

@@ -82,7 +82,7 @@ func Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (string, e
 // is no whole backup: nothing has changed then.
 func Restore(ctx context.Context, data, file string, now time.Time) (aside string, err error) {
 	if _, err := os.Stat(file); err != nil {
-		return "", err
+		return "", errors.New(message.Both("backup/no-file", file, err))
 	}
 	if err := checkOurs(data); err != nil {
 		return "", err
@@ -96,7 +96,7 @@ func Restore(ctx context.Context, data, file string, now time.Time) (aside strin
 	newer, isNewer := errors.AsType[*store.NewerError](err)
 	switch {
 	case broken || errors.Is(err, store.ErrArchive):
-		return aside, errors.New(message.Both("backup/broken", file, err))
+		return aside, errors.New(message.Both("backup/broken", file, strings.TrimPrefix(err.Error(), file+": "+store.ErrArchive.Error()+": ")))
 	case isNewer:
 		return aside, errors.New(message.Both("backup/newer", file, newer.Has, newer.Knows))
 	case err != nil:

@@ -5,17 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"xiaozhi/connection/identity"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/recording"
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/store"
 )
@@ -103,9 +106,8 @@ func storeOptions(cfg *config.Config, data string, log *slog.Logger) store.Optio
 
 // storeError says in both languages why the store cannot be opened, and what to do.
 func storeError(err error) error {
-	backup := func(name string) string { return cmp.Or(name, message.Both("app/store-no-backup")) }
 	if e, ok := errors.AsType[*store.BrokenError](err); ok {
-		why := strings.Join(strings.Fields(e.Err.Error()), " ") // the database says it in lines
+		why := oneLine(e.Err)
 		switch {
 		case e.Backup == "":
 			return errors.New(message.Both("app/store-broken", e.Path, why))
@@ -115,7 +117,10 @@ func storeError(err error) error {
 		return errors.New(message.Both("app/store-broken-backup", e.Path, why, filepath.Dir(e.Path), e.Backup))
 	}
 	if e, ok := errors.AsType[*store.NewerError](err); ok {
-		return errors.New(message.Both("app/store-newer", e.Path, e.Has, e.Knows, backup(e.Backup)))
+		says := func(lang text.Lang) string {
+			return message.In(lang, "app/store-newer", e.Path, e.Has, e.Knows, cmp.Or(e.Backup, message.In(lang, "app/store-no-backup")))
+		}
+		return errors.New(says(text.English) + " / " + says(text.Chinese))
 	}
 	if e, ok := errors.AsType[*store.LockedError](err); ok {
 		return errors.New(message.Both("app/store-locked", e.Path, e.PID))
@@ -123,8 +128,20 @@ func storeError(err error) error {
 	if e, ok := errors.AsType[*store.ForeignError](err); ok {
 		return errors.New(message.Both("app/store-foreign", e.Path))
 	}
+	if e, ok := errors.AsType[*store.UnreachableError](err); ok {
+		return errors.New(message.Both("app/store-unreachable", oneLine(e.Err)))
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+		return errors.New(message.Both("app/store-closed", e.Path, e.Err))
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return errors.New(message.Both("app/store-no-room", oneLine(err)))
+	}
 	return err
 }
+
+// oneLine writes an error that a database says in lines as one.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // storeTrouble says for people what is wrong with the store, a line each.
 func (a *App) storeTrouble() (lines []string) {

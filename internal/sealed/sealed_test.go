@@ -50,7 +50,7 @@ func TestVault(t *testing.T) {
 	refused(t, v, "cloud", "http://api.example.com", "is not sent to http://api.example.com") // in clear
 	refused(t, v, "cloud", ThisServer, "is not sent to this-server")
 	refused(t, v, "cloud", Program+"npx", "program:npx")
-	refused(t, v, "cloud", "", "host")
+	refused(t, v, "cloud", "", "address")
 	refused(t, v, "clouds", "api.example.com", "did you mean cloud?")
 	if info, err := os.Stat(v.KeyFile); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)
