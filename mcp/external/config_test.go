@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/secret"
 )
@@ -214,4 +216,22 @@ func FuzzServers(f *testing.F) {
 			newMask(c).text(string(data))
 		}
 	})
+}
+
+// The patterns of an entry are those of the settings: raw or the model's names, without case, and by its own source.
+func TestEntryPatterns(t *testing.T) {
+	for _, c := range []struct {
+		allow, deny []string
+		want        bool
+	}{
+		{nil, nil, true}, {nil, []string{"DOOR_*"}, false}, {nil, []string{"external:lamp/door*"}, false}, {nil, []string{"External:Lamp-2/*"}, false},
+		{nil, []string{"external:other/*"}, true}, {nil, []string{"device/*"}, true}, {[]string{"external:lamp/*"}, nil, true}, {[]string{"external:other/*"}, nil, false},
+		{[]string{"*"}, []string{"*open"}, false},
+	} {
+		listed := []*sdk.Tool{{Name: "Door/Open", InputSchema: map[string]any{"type": "object"}}}
+		tools, _ := enlist("lamp-2", "lamp", Config{Allow: c.allow, Deny: c.deny}, listed)
+		if got := len(tools) == 1; got != c.want || got && (tools[0].Entry != "lamp" || tools[0].Source != "external:lamp-2") {
+			t.Errorf("allow %q, deny %q: %+v", c.allow, c.deny, tools)
+		}
+	}
 }

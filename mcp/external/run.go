@@ -158,10 +158,7 @@ func (s *Server) serve(ctx context.Context, live *session) error {
 
 // keep makes what a server lists its tools.
 func (s *Server) keep(live *session, listed []*sdk.Tool, endless bool) {
-	tools, omitted := enlist(s.name, s.config, listed)
-	for i := range tools {
-		tools[i].Entry = s.entry
-	}
+	tools, omitted := enlist(s.name, s.entry, s.config, listed)
 	s.calls.keep(live, tools)
 	s.log.Info("mcp server tools listed", "tools", len(tools), "listed", len(listed))
 	if len(omitted) > 0 {

@@ -54,27 +54,30 @@ func (s *session) list(ctx context.Context) ([]*sdk.Tool, bool, error) {
 }
 
 // enlist makes our tools of those that a server lists. It says which it left out, and why.
-func enlist(name string, c Config, listed []*sdk.Tool) (tools []mcp.Tool, omitted []string) {
+// entry is as in [mcp.Tool].
+func enlist(name, entry string, c Config, listed []*sdk.Tool) (tools []mcp.Tool, omitted []string) {
 	for _, t := range listed {
 		switch {
 		case t.Name == "" || len(t.Name) > maxToolName:
 			omitted = append(omitted, "a tool without a usable name")
 		case has(tools, t.Name):
 			omitted = append(omitted, t.Name+" (listed twice)")
-		case !c.offers(t.Name):
+		case !c.offers(mcp.Tool{Name: t.Name, Source: mcp.SourceExternal + name, Entry: entry}):
 		case len(tools) == maxTools:
 			omitted = append(omitted, t.Name+" (too many)")
 		default:
-			tools = append(tools, adopt(name, c, t))
+			tool := adopt(name, c, t)
+			tool.Entry = entry
+			tools = append(tools, tool)
 		}
 	}
 	return tools, omitted
 }
 
 // offers reports whether the lists of a config let a tool pass: Deny wins.
-func (c Config) offers(tool string) bool {
+func (c Config) offers(tool mcp.Tool) bool {
 	fits := func(patterns []string) bool {
-		_, ok := mcp.Fits(patterns, "", tool, mcp.FunctionName(tool))
+		_, ok := mcp.FitsTool(patterns, tool, mcp.FunctionName(tool.Name))
 		return ok
 	}
 	return !fits(c.Deny) && (len(c.Allow) == 0 || fits(c.Allow))
