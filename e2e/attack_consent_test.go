@@ -31,7 +31,7 @@ asr: [ears]
 providers: {ears: {type: openai, base_url: %[1]q, api_key: k, asr_model: ears-1}}
 mcp: {pass_on: ["*"]}
 tools:
-  confirm: ["Self.Safe.*", SELF_GATE_OPEN, "files/*", "external:Shed/*", "file/HOME.*", "local/calculate", "local/set_timer"]
+  confirm: ["Self.Safe.*", SELF_GATE_OPEN, "files/*", "external:Shed/*", "file/HOME.*", "local/calculate", "local/set_timer", "IoT/self.lamp.*", "light/*"]
   kinds: {"*": query}
   external:
     mcpServers:
@@ -184,6 +184,44 @@ func TestAttackModelWithoutYes(t *testing.T) {
 					t.Errorf("run after a no: %v", done)
 				}
 			})
+		}
+		v.asksOlder(ctx, t, s)
+	})
+}
+
+// asksOlder has the model give an order to a device of older firmware, and to a peer of the light dialect.
+func (v *vault) asksOlder(ctx context.Context, t *testing.T, s *server) {
+	t.Run("older firmware", func(t *testing.T) {
+		t.Parallel()
+		lamp := devicetest.Lamp()
+		d := s.dial(ctx, t, devicetest.Options{DeviceID: "24:6f:28:ab:07:20", Profile: devicetest.OldIoT162, Things: []devicetest.Thing{lamp}, Quirks: devicetest.Quirks{StatesAtOnce: true}})
+		if r := ask(ctx, t, d, "call self_lamp_turn_on {}"); !isQuestion(r) {
+			t.Fatalf("%q", r.Text())
+		}
+		if r := ask(ctx, t, d, "please do not"); !isRefusal(r) || lamp.State()["power"] == true {
+			t.Errorf("after a no: %q, lamp %v", r.Text(), lamp.State())
+		}
+	})
+	t.Run("light dialect", func(t *testing.T) {
+		t.Parallel()
+		r := dialTCP(t, s)
+		if status := r.upgrade("/xiaozhi/v1/"); status != http.StatusSwitchingProtocols {
+			t.Fatal(status)
+		}
+		r.text(`{"jsonrpc":"2.0","method":"mcp/registerTools","params":{"mac_addr":"24-6F-28-AB-07-21","tools":[{"name":"hoist","description":"Hoists","main_type":"remote","sub_type":"control","parameters":{"type":"object","properties":{}}}]},"id":"r"}`)
+		r.await(`"registered"`)
+		for _, words := range []string{"call hoist {}", "no"} {
+			r.text(typed(words))
+			got := r.await("jsonrpc")
+			for !strings.Contains(got, `"final"`) {
+				if strings.Contains(got, "mcp/tool/execute") {
+					t.Fatalf("%s: %s", words, got)
+				}
+				got = r.await("jsonrpc")
+			}
+			if asked := strings.Contains(got, "Shall I really") || strings.Contains(got, "确定要"); asked == (words == "no") {
+				t.Errorf("%s: %s", words, got)
+			}
 		}
 	})
 }
