@@ -236,7 +236,10 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusConflict
 	case account.ErrNoUser, account.ErrNoDevice:
 		status = http.StatusNotFound
-	case account.ErrBusy, account.ErrNoSealer:
+	case account.ErrBusy:
+		w.Header().Set("Retry-After", "1")
+		status = http.StatusServiceUnavailable
+	case account.ErrNoSealer:
 		status = http.StatusServiceUnavailable
 	default: // what was asked for cannot be
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
@@ -136,6 +137,7 @@ const maxWaiting = 8
 type hasher struct {
 	cost            Cost
 	working, places chan struct{}
+	begun           atomic.Int64 // how many there were
 }
 
 func newHasher(c Cost) *hasher {
@@ -156,6 +158,7 @@ func (h *hasher) do(ctx context.Context, f func()) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	h.begun.Add(1)
 	f()
 	return nil
 }
