@@ -73,6 +73,7 @@ type Book struct {
 	desk    *desk
 	notices notices
 	became  *lockout.Lines // of devices that nobody has accepted: they may be made up
+	guesses *lockout.Guesses
 }
 
 // entry is a record and what is known of its pair until the program ends.
@@ -97,7 +98,7 @@ func New(ctx context.Context, o Options) (*Book, error) {
 	}
 	b := &Book{
 		o: o, log: o.Log, changed: make(chan struct{}, 1),
-		byID: map[string]*entry{}, dirty: map[string]bool{}, desk: newDesk(), notices: notices{}, became: lockout.NewLines(),
+		byID: map[string]*entry{}, dirty: map[string]bool{}, desk: newDesk(), notices: notices{}, became: lockout.NewLines(), guesses: lockout.New(),
 	}
 	for _, r := range records {
 		b.byID[r.ID] = &entry{Record: r, noted: r.Seen}

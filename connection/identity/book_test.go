@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"xiaozhi/internal/lockout"
 )
 
 const (
@@ -221,6 +223,48 @@ func TestTokenLife(t *testing.T) {
 	if p := r.ota(v); p.Token != "" {
 		t.Error("a failed connection gives a token in mode ask")
 	}
+}
+
+// TestTokenGuesses: who guesses the token of a known speaker is not listened to for a while; who has shown its own there before
+// is, and so are all from elsewhere.
+func TestTokenGuesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil)
+		visit := func(address string) Visit {
+			v := home(address, clientA)
+			return v.with(r.ota(v).Token)
+		}
+		one, two := visit(speaker), visit("24:6f:28:aa:10:03")
+		two.From = "192.168.1.41"
+		proven := func(v Visit, from string) bool {
+			v.From = from
+			return r.Arrive(v).Proven
+		}
+		if !proven(one, one.From) || !proven(two, two.From) {
+			t.Fatal("their own tokens do not count")
+		}
+		for n := range lockout.MaxGuesses {
+			if proven(one.with(fmt.Sprint("xzd_", n)), one.From) {
+				t.Fatal("a guess counts")
+			}
+		}
+		if proven(two, one.From) {
+			t.Error("a token that might be guessed is listened to")
+		}
+		if !proven(one, one.From) || !proven(two, two.From) {
+			t.Error("a speaker at its own place is not listened to")
+		}
+		time.Sleep(lockout.Window + time.Second)
+		if !proven(two, one.From) {
+			t.Error("not listened to a minute later")
+		}
+		for range 2 * lockout.MaxGuesses { // without any token: nothing is guessed
+			r.Arrive(one.with(""))
+		}
+		if v := visit("24:6f:28:aa:10:04"); !proven(v, one.From) {
+			t.Error("devices without a token lock others out")
+		}
+	})
 }
 
 // TestTokenOfAProgram: clients that keep nothing get theirs each time, near only; who

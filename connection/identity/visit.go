@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"net"
 	"slices"
 	"time"
 )
@@ -88,14 +89,26 @@ func (b *Book) Knows(v Visit) bool {
 	return e != nil && e.State.known() && e.Client == clientHash(v.ClientID)
 }
 
-// prove checks the token that a connection shows. The caller holds mu.
+// prove checks the token that a connection shows. Where too many wrong ones came from, only pairs are believed that have
+// shown theirs there before. The caller holds mu.
 func (b *Book) prove(e *entry, v Visit) Proof {
 	if b.o.Shared {
 		return Unneeded // it is the same for all
 	}
 	tokens, proof := e.Tokens.check(v.Token)
+	from, right := net.JoinHostPort(v.From, "0"), ""
+	if proof == Right {
+		right = e.ID
+	}
+	if v.Token != "" && proof != Unneeded && !b.guesses.Listens(from, right) {
+		b.notice(e, v, "device is not believed: too many wrong tokens came from its address")
+		return Missing
+	}
 	switch {
 	case proof == Missing && e.State.known():
+		if v.Token != "" {
+			b.guesses.Wrong(from)
+		}
 		e.failed = true
 		b.notice(e, v, "device shows no token or a wrong one, but has used its own before")
 	case proof == Right:
