@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +41,7 @@ func (in *intent) complete(now time.Time) bool {
 	}
 	isTime := func(words string) bool {
 		_, _, err := spoken.When(words, now)
-		return err == nil
+		return err == nil || errors.Is(err, spoken.ErrPast) // the tool says that it has passed
 	}
 	if in.asked.when != "" {
 		if !isTime(in.asked.when) {

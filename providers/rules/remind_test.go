@@ -50,6 +50,8 @@ func TestReminderPhrasings(t *testing.T) {
 		"delete the reminder about the dentist": `cancel_timer {"kind":"reminder","text":"the dentist"}`,
 		"cancel my 7 am alarm":                  `cancel_timer {"text":"7 am"}`,
 		"turn off the tea timer":                `cancel_timer {"kind":"timer","text":"tea"}`,
+		"remind me today at 7 am to call Mum":   `set_reminder {"text":"call Mum","time":"today at 7 am"}`,
+		"今天早上七点提醒我开会":                           `set_reminder {"text":"开会","time":"今天早上七点"}`,
 		"stop reminding me to take my pills":    `cancel_timer {"text":"take my pills"}`,
 		"wake me up at seven oh five":           `set_reminder {"text":"time to get up","time":"at 7 oh 5"}`,
 		"remind me on the first Monday of the month to pay the rent": `set_reminder {"text":"pay the rent","time":"on the first monday of the month"}`,
