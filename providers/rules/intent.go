@@ -131,7 +131,7 @@ func (b *Brain) match(rules []rule, text string, number func(string) (int, bool)
 
 // timed returns a timer its length; without one it is not understood.
 func (in intent) timed(unit time.Duration) (intent, bool) {
-	if in.act != actTimer && (in.act != actSnooze || in.number == none) {
+	if in.length > 0 || in.act != actTimer && (in.act != actSnooze || in.number == none) {
 		return in, true
 	}
 	in.length = time.Duration(in.number) * unit

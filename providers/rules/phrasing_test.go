@@ -128,7 +128,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"音量调到3.5", "音量0.5", "把亮度调到1.5", "音量调到-10", "音量调到五点五", "音量调到一千", "音量调到负十", "音量调到10:30",
 		"set the volume to -5", "set the volume to 3.5", "set the volume to five point five", "set the volume to 10 or 20",
 		"volume 1000000", "set the volume to a million", "turn the volume up to -3", "set the timer for 1.5 hours",
-		"set a timer for -5 minutes", "set a timer for 2 hours and 5 minutes", "set the volume to 1st",
+		"set a timer for -5 minutes", "set the volume to 1st",
 	} {
 		w = append(w, struct{ said, want string }{said, ""})
 	}

@@ -34,8 +34,13 @@ func (a *asked) take(name, words string) {
 }
 
 // complete reports whether a request about reminders can be carried out: it tells the
-// time from what it is about.
+// time from what it is about, and reads a length of several parts.
 func (in *intent) complete(now time.Time) bool {
+	if in.act == actTimer && in.number == none {
+		var err error
+		in.length, err = spoken.Duration(in.asked.when)
+		return err == nil
+	}
 	if in.act != actRemind && in.act != actWake {
 		return true
 	}
