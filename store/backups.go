@@ -61,7 +61,7 @@ func (b *Backups) Run(ctx context.Context) {
 	}
 }
 
-// since is when there began to be something to keep: when the program began, or when the first device came.
+// since returns the time from which on there has been something to keep: the start of the program, or the first device.
 func (b *Backups) since(ctx context.Context, began, now time.Time) time.Time {
 	all := []time.Time{began, now} // the clock may be set back
 	if ms, err := count(ctx, b.Store.db.read, "SELECT COALESCE(MIN(first_at), 0) FROM devices"); err == nil && ms > 0 {

@@ -70,7 +70,7 @@ func (b *batch) empty() bool {
 	return len(b.entries) == 0 && len(b.ends) == 0 && len(b.erased) == 0 && len(b.seen) == 0 && len(b.states) == 0 && len(b.calls) == 0
 }
 
-// load is how much there is.
+// load counts turns and their bytes.
 type load struct{ entries, bytes int }
 
 // Log writes what tells of the past, in batches on its own goroutine. Its methods take a microsecond, never wait for

@@ -296,8 +296,8 @@ func (w *writer) agent(ctx context.Context, slug string) (id string, err error) 
 	return a.ID, err
 }
 
-// others are what writes the rest of a batch: calls outside of turns, the ends of conversations, the signs of life, and
-// what was learned. What is of no device any more changes nothing.
+// others returns functions that write the rest of a batch, a row each: calls outside of turns, the ends of
+// conversations, the signs of life, and what was learned. What is of no device any more changes nothing.
 func (b *batch) others() (all []func(context.Context, *writer) error) {
 	exec := func(query string, args ...any) {
 		all = append(all, func(ctx context.Context, w *writer) error {
