@@ -868,8 +868,8 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		" 厨房  音箱 ": "厨房 音箱", "a\x1b[31m\nb": "a [31m b", "Ana\u202es": "Ana s",
 	} {
-		if err := r.Rename(t.Context(), speaker, name); err != nil || r.Name(speaker) != want {
-			t.Errorf("%q: %q, %v", name, r.Name(speaker), err)
+		if err := r.Rename(t.Context(), speaker, name); err != nil || r.byID[speaker].Name != want {
+			t.Errorf("%q: %q, %v", name, r.byID[speaker].Name, err)
 		}
 	}
 	for _, name := range []string{"", " ", "\x00", "--", strings.Repeat("长", 22), "\xff"} {
