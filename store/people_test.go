@@ -342,21 +342,5 @@ func TestOutboxAndMemories(t *testing.T) {
 		if n, err := s.Memories.DeleteAll(ctx, "m"); n != 1 || err != nil {
 			t.Error(n, err)
 		}
-
-		want(t, s.Recordings.Add(ctx, Recording{TurnID: "nobody", Side: "user", Path: "x", EndsAt: at(0)}), ErrNotFound)
-		s.Log.Put(turnOf("m", "c", 1))
-		flush(t, s)
-		r := Recording{TurnID: "c-000001", Side: "reply", Path: "a/b.ogg", Length: 8 * time.Second, Bytes: 24_000, EndsAt: at(0)}
-		want(t, s.Recordings.Add(ctx, r), nil)
-		if all, err := s.Recordings.Of(ctx, "c-000001"); err != nil || !reflect.DeepEqual(all, []Recording{r}) {
-			t.Errorf("%+v %v", all, err)
-		}
-		if n, err := s.Recordings.Bytes(ctx); n != 24_000 || err != nil {
-			t.Error(n, err)
-		}
-		if all, err := s.Recordings.Ended(ctx, 10); err != nil || len(all) != 1 {
-			t.Error(len(all), err)
-		}
-		want(t, s.Recordings.Delete(ctx, "c-000001", "reply"), nil)
 	})
 }

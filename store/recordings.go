@@ -3,8 +3,55 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"time"
 )
+
+// Recording is the sound of one side of a turn.
+type Recording struct {
+	TurnID string
+	Side   string // user or reply
+	Path   string // of its file
+	Length time.Duration
+	Bytes  int
+	EndsAt time.Time // it is deleted then
+}
+
+const (
+	recordingColumns = "turn_id, side, path, ms, bytes, ends_at"
+	selectRecording  = "SELECT " + recordingColumns + " FROM recordings"
+)
+
+// millis is a duration in a column that is NOT NULL.
+type millis struct{ d *time.Duration }
+
+// Value returns what the column holds.
+func (c millis) Value() (driver.Value, error) { return c.d.Milliseconds(), nil }
+
+// Scan takes in what the column holds.
+func (c millis) Scan(src any) error { return span(c).Scan(src) }
+
+func (r *Recording) fields() []any {
+	return []any{text{&r.TurnID}, text{&r.Side}, text{&r.Path}, millis{&r.Length}, whole{&r.Bytes}, stamp{&r.EndsAt}}
+}
+
+// Recordings is the table of recordings.
+type Recordings struct{ db *database }
+
+// Of lists the recordings of a turn.
+func (t *Recordings) Of(ctx context.Context, turnID string) ([]Recording, error) {
+	return list[Recording](ctx, t.db.read, selectRecording+" WHERE turn_id = $1 ORDER BY side", turnID)
+}
+
+// Ended lists recordings whose time is over, those of longest ago first. The caller deletes them, then their files.
+func (t *Recordings) Ended(ctx context.Context, limit int) ([]Recording, error) {
+	return list[Recording](ctx, t.db.read, selectRecording+" WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2", t.db.clock().UnixMilli(), limit)
+}
+
+// Bytes is the size of all recordings.
+func (t *Recordings) Bytes(ctx context.Context) (int, error) {
+	return count(ctx, t.db.read, "SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM recordings")
+}
 
 // ownSound is how many ms a device d keeps its recordings by days of its own, which are 0 for a hundred years.
 const ownSound = "CASE d.keep_sound_days WHEN 0 THEN 36500 ELSE CAST(d.keep_sound_days AS BIGINT) END * 86400000"
