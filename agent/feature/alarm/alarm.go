@@ -118,7 +118,7 @@ func (a *alarms) take(o *bell) bool {
 	}
 	a.open[o.kept.ID], o.by = o, a
 	if a.fresh = append(a.fresh, o); len(a.fresh) == 1 {
-		a.book.wg.Go(func() { a.Post(a.read) })
+		a.book.posts.Go(func() { a.Post(a.read) })
 	}
 	return true
 }
@@ -208,7 +208,7 @@ func (a *alarms) drop(id string) {
 		return
 	}
 	delete(a.open, id)
-	a.book.wg.Go(func() {
+	a.book.posts.Go(func() {
 		a.Post(func() {
 			if o.id != 0 {
 				a.Withdraw(o.id)

@@ -50,21 +50,17 @@ type Options struct {
 // All methods may be called at any time.
 type Book struct {
 	o       Options
-	life    func() (context.Context, context.CancelFunc) // for one piece of work of its own
-	setting sync.Mutex                                   // held while a reminder is counted and added
+	queue   *queue     // of the book's own work on the store
+	setting sync.Mutex // held while a reminder is counted and added
 
-	wg      sync.WaitGroup
-	mu      sync.Mutex
-	there   map[string]*alarms // conversations by the key of their device
-	todo    []func(context.Context)
-	running bool // a goroutine works off todo
-	closed  bool
-	timer   *time.Timer // of the next look
-	lookAt  time.Time   // when that is; zero: none is set
-	looking bool        // a look is in todo
+	posts sync.WaitGroup // what is being posted to conversations
+	looks lookout
+
+	mu    sync.Mutex
+	there map[string]*alarms // conversations by the key of their device
 
 	clock     clock           // under setting
-	unwritten map[string]bool // what rings although that could not be committed; this and purged are for the goroutine that works off todo
+	unwritten map[string]bool // what rings although that could not be committed; this and purged are for the queue's work
 	purged    time.Time
 }
 
@@ -87,14 +83,14 @@ func New(ctx context.Context, o Options) *Book {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	b := &Book{o: o, there: map[string]*alarms{}, unwritten: map[string]bool{}}
-	ctx = context.WithoutCancel(ctx) // what was told is still committed when the program is asked to end
-	b.life = func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, storeLimit) }
+	b.looks.look = func() { b.queue.do(b.look) }
+	b.queue = newQueue(ctx, storeLimit) // what was told is still committed when the program is asked to end
 	b.clock.begin(o.Up)
 	return b
 }
 
 // Start takes up what an earlier run of the program has left in the store.
-func (b *Book) Start() { b.do(b.resume) }
+func (b *Book) Start() { b.queue.do(b.resume) }
 
 // Forget deletes all reminders of a device.
 func (b *Book) Forget(ctx context.Context, device string) error {
@@ -103,90 +99,9 @@ func (b *Book) Forget(ctx context.Context, device string) error {
 
 // Close commits what is left to commit and ends the book. No conversation may run any more.
 func (b *Book) Close() {
-	b.mu.Lock()
-	if b.timer != nil {
-		b.timer.Stop()
-	}
-	b.closed = true
-	b.mu.Unlock()
-	b.wg.Wait()
-}
-
-// do has work done, one piece after the other. It reports whether it will be.
-func (b *Book) do(work func(context.Context)) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return false
-	}
-	b.todo = append(b.todo, work)
-	if !b.running {
-		b.running = true
-		b.wg.Go(b.work)
-	}
-	return true
-}
-
-// catchUp waits until what was asked of [Book.do] before has been tried.
-func (b *Book) catchUp(ctx context.Context) {
-	caught := make(chan struct{})
-	if !b.do(func(context.Context) { close(caught) }) {
-		return
-	}
-	select {
-	case <-caught:
-	case <-ctx.Done():
-	}
-}
-
-func (b *Book) work() {
-	for {
-		b.mu.Lock()
-		if len(b.todo) == 0 {
-			b.todo, b.running = nil, false
-			b.mu.Unlock()
-			return
-		}
-		next := b.todo[0]
-		b.todo = b.todo[1:]
-		b.mu.Unlock()
-		ctx, cancel := b.life()
-		next(ctx)
-		cancel()
-	}
-}
-
-// lookIn has the book look at what is due after a time; it looks again by itself then.
-func (b *Book) lookIn(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.timer != nil {
-		b.timer.Stop()
-	}
-	if !b.closed {
-		b.timer, b.lookAt = time.AfterFunc(d, b.lookNow), time.Now().Add(d).Round(0)
-	}
-}
-
-// lookBy has the book look at a time at the latest.
-func (b *Book) lookBy(due time.Time) {
-	b.mu.Lock()
-	soon := b.looking || !b.lookAt.IsZero() && !due.Before(b.lookAt)
-	b.mu.Unlock()
-	if !soon {
-		b.lookNow()
-	}
-}
-
-// lookNow has the book look at what is due.
-func (b *Book) lookNow() {
-	b.mu.Lock()
-	already := b.looking
-	b.looking = true
-	b.mu.Unlock()
-	if !already {
-		b.do(b.look)
-	}
+	b.looks.stop()
+	b.queue.close()
+	b.posts.Wait()
 }
 
 // resume takes up what an earlier run of the program has left.
@@ -207,24 +122,22 @@ func (b *Book) resume(ctx context.Context) {
 	case err != nil:
 		b.again(b.resume)
 	case len(ringing) == atOnce:
-		b.do(b.resume)
+		b.queue.do(b.resume)
 	default:
-		b.lookNow()
+		b.looks.now()
 	}
 }
 
 // look has all rung that is due, and sets the timer for the next.
 func (b *Book) look(ctx context.Context) {
-	b.mu.Lock()
-	b.looking, b.lookAt = false, time.Time{}
-	b.mu.Unlock()
+	b.looks.begun()
 	wait, err := b.ring(ctx)
 	if err != nil {
 		b.o.Log.Error("reminders cannot be rung", "err", err)
 		wait = retryAfter
 	}
 	if wait > 0 {
-		b.lookIn(wait)
+		b.looks.in(wait)
 	}
 }
 
@@ -357,19 +270,13 @@ func (b *Book) settle(o *bell, e Event) {
 			b.load(there)
 		}
 		b.refresh(ctx, o.kept.Device)
-		b.lookBy(next.Due)
+		b.looks.by(next.Due)
 	}
-	b.do(try)
+	b.queue.do(try)
 }
 
-// again has work done after a while. The book looks at its store then, too.
-func (b *Book) again(work func(context.Context)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.closed {
-		time.AfterFunc(retryAfter, func() { b.do(work) })
-	}
-}
+// again has work done after a while.
+func (b *Book) again(work func(context.Context)) { b.queue.later(retryAfter, work) }
 
 // conversation returns the conversation with a device; nil: there is none.
 func (b *Book) conversation(device string) *alarms {
@@ -400,7 +307,7 @@ func (b *Book) load(a *alarms) {
 		}
 		b.refresh(ctx, a.owner)
 	}
-	b.do(load)
+	b.queue.do(load)
 }
 
 // leave forgets a conversation.
@@ -471,9 +378,7 @@ func (b *Book) followClock(ctx context.Context) error {
 		return fmt.Errorf("move timers: %w", err)
 	}
 	b.clock.begin(b.o.Up)
-	b.mu.Lock()
-	b.lookAt = time.Time{} // it was meant by another clock
-	b.mu.Unlock()
+	b.looks.unset()
 	return nil
 }
 

@@ -264,7 +264,7 @@ func TestBookClock(t *testing.T) {
 				s.mustOrder(t, at(alert, "Bread"))
 				synctest.Wait()
 				moved = set
-				b.lookNow()
+				b.looks.now()
 				synctest.Wait()
 				all, err := b.o.Store.Find(t.Context(), Query{})
 				if err != nil {
@@ -301,7 +301,7 @@ func TestBookSleep(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b.lookNow()
+		b.looks.now()
 		synctest.Wait()
 		if s.said("Time is up. It was due yesterday at 22:00.") != 1 || s.said("Drink") != 1 || len(s.told) != 2 {
 			t.Errorf("told %q", s.words())

@@ -151,7 +151,7 @@ func (a *alarms) repeats(r Reminder) string {
 // mine returns the reminders of the device that are not over. One that was just told
 // is over, although it may not have been committed yet.
 func (a *alarms) mine(ctx context.Context) ([]Reminder, error) {
-	a.book.catchUp(ctx)
+	a.book.queue.catchUp(ctx)
 	return a.book.o.Store.Find(ctx, Query{Device: a.owner, States: []State{Armed, Snoozed, Ringing, Missed}})
 }
 
@@ -258,7 +258,7 @@ func (a *alarms) snooze(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (t
 	}
 	a.drop(last.ID)
 	a.book.refresh(ctx, a.owner)
-	a.book.lookBy(now.Add(length))
+	a.book.looks.by(now.Add(length))
 	words := a.Env().Texts.Phrase(prompts.TimerSet, string(lang), "duration", spoken.SayDuration(length, lang))
 	return think.Handled{Say: a.orAsleep(words, false, length, lang)}, nil
 }
@@ -281,7 +281,7 @@ func (b *Book) add(ctx context.Context, r Reminder) error {
 		return err
 	}
 	b.refresh(ctx, r.Device)
-	b.lookBy(r.Due)
+	b.looks.by(r.Due)
 	return nil
 }
 
