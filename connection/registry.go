@@ -5,12 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
 	"xiaozhi/connection/identity"
-	"xiaozhi/internal/lru"
 )
 
 // Registry holds the sessions of all connected devices, one for each, and decides
@@ -18,7 +16,7 @@ import (
 type Registry struct {
 	opts      Options
 	log       *slog.Logger
-	languages *lru.Cache[string, string] // by Device-Id
+	languages languages
 	messages  budget
 
 	mu       sync.Mutex
@@ -34,7 +32,7 @@ type Registry struct {
 func New(o Options) *Registry {
 	o = o.withDefaults()
 	return &Registry{
-		opts: o, log: o.Log, languages: lru.New[string, string](rememberedLanguages, 0),
+		opts: o, log: o.Log, languages: newLanguages(),
 		sessions: map[string]*Session{}, pending: map[string]int{}, idle: make(chan struct{}),
 		visitors: newVisitors(o.MaxDevices),
 	}
@@ -74,7 +72,7 @@ func (r *Registry) Talks(id string) bool {
 }
 
 // Forget drops what is kept of a device beside its session.
-func (r *Registry) Forget(id string) { r.languages.Remove(id) }
+func (r *Registry) Forget(id string) { r.languages.forget(id) }
 
 // Expel ends the session of a device, if there is one, with [ErrChanged]. It does not
 // wait.
@@ -351,39 +349,10 @@ func (r *Registry) tooBusy(s *Session) bool {
 	return !replaces && r.opts.Load.TooBusy(devices)
 }
 
-// rememberedLanguages is how many devices' languages are kept: a device tells its
-// own only in the OTA request, once per boot. One entry is about 100 bytes.
-const rememberedLanguages = 4096
-
-// LanguageOf makes "zh" or "en" of a language tag or an Accept-Language value,
-// of which the first entry counts. Other languages than Chinese are served in
-// English. Nothing (or "*") gives "".
-func LanguageOf(tag string) string {
-	tag, _, _ = strings.Cut(tag, ",")
-	tag, _, _ = strings.Cut(tag, ";")
-	tag = strings.ToLower(strings.TrimSpace(tag))
-	if tag == "" || tag == "*" {
-		return ""
-	}
-	primary, _, _ := strings.Cut(strings.ReplaceAll(tag, "_", "-"), "-")
-	switch primary {
-	case "zh", "cmn", "yue":
-		return "zh"
-	default:
-		return "en"
-	}
-}
-
 // Language returns the language of a device, "zh" or "en": that of its settings,
 // else the server's, else that of its OTA request, else Chinese.
 func (r *Registry) Language(deviceID string) string {
-	asked, _ := r.languages.Get(deviceID)
-	for _, l := range []string{r.opts.Settings(deviceID).Language, r.opts.Language, asked} {
-		if l == "zh" || l == "en" {
-			return l
-		}
-	}
-	return "zh"
+	return r.languages.of(deviceID, r.opts.Settings(deviceID).Language, r.opts.Language)
 }
 
 // Asked remembers the language that a device's OTA request named; "": none.
@@ -395,8 +364,4 @@ func (r *Registry) Asked(deviceID, language string) {
 }
 
 // SetLanguage remembers the language that a device has named.
-func (r *Registry) SetLanguage(deviceID, language string) {
-	if deviceID != "" && language != "" {
-		r.languages.Put(deviceID, language, 1)
-	}
-}
+func (r *Registry) SetLanguage(deviceID, language string) { r.languages.remember(deviceID, language) }
