@@ -50,6 +50,8 @@ type alarms struct {
 
 	next atomic.Int64 // when the next one is due, in Unix milliseconds; 0: none is
 
+	adding sync.Mutex // held while a reminder is counted and added
+
 	mu    sync.Mutex
 	gone  bool
 	fresh []*bell // handed over, not yet seen by the conversation

@@ -169,6 +169,7 @@ type broken struct {
 	write atomic.Bool  // it takes nothing
 	stall atomic.Int64 // how long it takes to take something
 	lies  atomic.Bool  // it says once that it has failed where it has not
+	slow  string       // a device of which it takes 5 s to add something
 }
 
 var (
@@ -177,6 +178,9 @@ var (
 )
 
 func (s *broken) Add(ctx context.Context, r Reminder) error {
+	if r.Device == s.slow {
+		time.Sleep(5 * time.Second)
+	}
 	time.Sleep(time.Duration(s.stall.Load()))
 	if s.write.Load() {
 		return errDisk

@@ -50,8 +50,8 @@ type Options struct {
 // All methods may be called at any time.
 type Book struct {
 	o       Options
-	queue   *queue     // of the book's own work on the store
-	setting sync.Mutex // held while a reminder is counted and added
+	queue   *queue       // of the book's own work on the store
+	setting sync.RWMutex // held to read while a reminder is added, to write while timers are moved
 
 	posts sync.WaitGroup // what is being posted to conversations
 	looks lookout
@@ -367,9 +367,15 @@ func (b *Book) refresh(ctx context.Context, device string) {
 
 // followClock moves the timers when the clock was set.
 func (b *Book) followClock(ctx context.Context) error {
+	b.setting.RLock()
+	d := b.clock.moved(b.o.Up)
+	b.setting.RUnlock()
+	if d == 0 {
+		return nil
+	}
 	b.setting.Lock()
 	defer b.setting.Unlock()
-	d := b.clock.moved(b.o.Up)
+	d = b.clock.moved(b.o.Up)
 	if d == 0 {
 		return nil
 	}

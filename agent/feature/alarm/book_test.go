@@ -524,6 +524,30 @@ func TestBookLostLate(t *testing.T) {
 	})
 }
 
+// TestBookOneDeviceWaits: a device whose reminder takes long to be stored holds up no other.
+func TestBookOneDeviceWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &broken{Store: NewMemory(), slow: "a"}
+		b := New(t.Context(), Options{Store: store})
+		defer b.Close()
+		slow, s := connect(t, b, "a"), connect(t, b, "b")
+		s.mustOrder(t, in(time.Second, "Bread"))
+		began := time.Now()
+		go func() { _, _ = slow.orderIn(t.Context(), in(time.Minute, "Tea")) }()
+		synctest.Wait()
+		s.mustOrder(t, in(2*time.Second, "Milk"))
+		if d := time.Since(began); d > 0 {
+			t.Errorf("the other one waits for %v", d)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if s.said("Bread") != 1 || s.said("Milk") != 1 {
+			t.Errorf("after %v: told %q", time.Since(began), s.words())
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
 // TestBookOrders: list, cancel and snooze.
 func TestBookOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -79,7 +79,10 @@ func (a *alarms) set(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (thin
 		r.Length = r.Due.Sub(now).Round(time.Second)
 		r.Due = now.Add(r.Length).Truncate(time.Millisecond)
 	}
-	if err := a.book.add(ctx, r); err != nil {
+	a.adding.Lock()
+	err := a.book.add(ctx, r)
+	a.adding.Unlock()
+	if err != nil {
 		if errors.Is(err, ErrFull) {
 			err = refuse(lang, "agent/timer-many", a.book.o.Most)
 		}
@@ -263,13 +266,14 @@ func (a *alarms) snooze(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (t
 	return think.Handled{Say: a.orAsleep(words, false, length, lang)}, nil
 }
 
-// add commits a reminder, unless its device has too many.
+// add commits a reminder, unless its device has too many. For one device it is called by
+// one goroutine at a time.
 func (b *Book) add(ctx context.Context, r Reminder) error {
 	if err := b.followClock(ctx); err != nil {
 		return err
 	}
-	b.setting.Lock()
-	defer b.setting.Unlock()
+	b.setting.RLock()
+	defer b.setting.RUnlock()
 	all, err := b.o.Store.Find(ctx, Query{Device: r.Device, States: []State{Armed, Snoozed, Ringing, Missed}})
 	if err != nil {
 		return err
