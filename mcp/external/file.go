@@ -119,20 +119,12 @@ func plainJSONError(err error) error {
 // be used, and what is wrong with others or, as the error, with all of it. One
 // that is not there is empty. from has the secrets that it refers to.
 func CheckFile(ctx context.Context, name string, from secret.Sources) (configs map[string]Config, problems map[string]error, err error) {
-	if err := private.Check(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, nil, err
+	if stampOf(name).size > maxFile {
+		return nil, nil, fmt.Errorf("more than %d bytes are too many", maxFile)
 	}
-	f, err := os.Open(name)
+	data, err := private.Read(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("more than %d bytes are too many", maxFile)
 	}
 	if err != nil {
 		return nil, nil, err
