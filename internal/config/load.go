@@ -98,7 +98,7 @@ func readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// readOwn is readFile for a file of the data folder, which nobody else may change.
+// readOwn is readFile for a file of the data folder or of a secret, which nobody else may change.
 func readOwn(name string) ([]byte, error) {
 	if err := private.Check(name); err != nil {
 		return nil, err

@@ -137,10 +137,10 @@ func secretOf(section reflect.Value, key string) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// secretFile reads the file whose content becomes a secret; path is that of the key that names it.
+// secretFile reads the file, which nobody else may change, whose content becomes a secret; path is that of the key that names it.
 func (l *loader) secretFile(file string, secret, path []string) providers.Secret {
 	delete(l.unset, strings.Join(secret, keySeparator))
-	data, err := readFile(file)
+	data, err := readOwn(file)
 	if err != nil {
 		l.add(l.place(path...), "", "config/secret-not-read", keyName(path), err)
 		return ""

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -76,6 +77,12 @@ func TestEveryFile(t *testing.T) {
 	postgres := writeFile(t, "pg", "postgres://u:p@h/d\n")
 	if c := mustLoadText(t, "", "XIAOZHI_STORE__URL_FILE="+postgres, "XIAOZHI_KEY_FILE=/k"); c.Store.URL != "postgres://u:p@h/d" || c.Store.KeyFile != "/k" {
 		t.Errorf("%+v", c.Store)
+	}
+	if err := os.Chmod(file, 0o666); err != nil { //nolint:gosec // that is the attack
+		t.Fatal(err)
+	}
+	if _, err := loadText(t, "auth:\n  token_file: "+file+"\n"); err == nil || !strings.Contains(err.Error(), ":2: auth.token_file: ") || !strings.Contains(err.Error(), "chmod go-w "+file) {
+		t.Errorf("a token that others may write: %v", err)
 	}
 	_, err := loadText(t, "tools:\n  news:\n    headers_file:\n      K: /nowhere/secret\n")
 	if err == nil || !strings.Contains(err.Error(), ":4: tools.news.headers_file.K: stat /nowhere/secret") {
