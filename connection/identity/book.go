@@ -140,9 +140,10 @@ func (b *Book) Run(ctx context.Context) {
 	}
 }
 
-// written writes down what has changed, and logs that it cannot.
+// written writes down what has changed, and logs that it cannot. If ctx ends meanwhile, for a device that has
+// gone, [Book.Run] does it.
 func (b *Book) written(ctx context.Context) {
-	if err := b.flush(ctx, commitTime); err != nil {
+	if err := b.flush(ctx, commitTime); err != nil && ctx.Err() == nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.notices.due("", time.Now()) {

@@ -972,3 +972,21 @@ func FuzzProof(f *testing.F) {
 		}
 	})
 }
+
+// TestHastyDevice: a device that is gone before its answer is no fault of the disk. It is
+// written down all the same.
+func TestHastyDevice(t *testing.T) {
+	r := newRig(t, nil)
+	ctx, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	r.records.err = ctx.Err()
+	r.Provision(ctx, home(speaker, clientA), Description{Keeps: true})
+	if strings.Contains(r.log.String(), "not written down") {
+		t.Errorf("the log says: %s", r.log)
+	}
+	r.records.err = nil
+	r.restart(nil)
+	if len(r.List()) != 1 {
+		t.Errorf("it is not known any more: %+v", r.List())
+	}
+}
