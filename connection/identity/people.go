@@ -64,6 +64,16 @@ func (b *Book) List() []Known {
 	return list
 }
 
+// Name returns the name that a person has given to a device; "" for none.
+func (b *Book) Name(id string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.byID[id]; e != nil {
+		return e.Name
+	}
+	return ""
+}
+
 // ParseID returns the id that a person has typed, in any spelling.
 func ParseID(typed string) string {
 	address, rest, strange := strings.Cut(strings.TrimSpace(typed), mark)

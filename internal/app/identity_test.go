@@ -111,6 +111,9 @@ func TestImpostor(t *testing.T) {
 
 			}
 		}
+		if err := h.app.book.Rename(ctx, speakerMAC, "kitchen"); err != nil || h.app.outside.List()[0].Name != "kitchen" {
+			t.Errorf("while it is connected it is called %+v, %v", h.app.outside.List(), err)
+		}
 		says(ctx, t, d, "what is my name")
 		if words, _ := h.request(); !strings.Contains(words, "Berta") || strings.Count(words, "what is my name") != 1 {
 			t.Errorf("the speaker's own talk is another: %s", words)

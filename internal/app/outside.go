@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -30,10 +31,13 @@ import (
 // of the caller. Its methods may be called at the same time.
 type outside struct {
 	devices *directory.Devices
-	calls   *router.Journal // of all devices, connected or not
+	calls   *router.Journal        // of all devices, connected or not
+	named   func(id string) string // what a device is called now, which may be another name than when it connected
 }
 
-func newOutside() outside { return outside{directory.New(), router.NewJournal()} }
+func newOutside() outside {
+	return outside{directory.New(), router.NewJournal(), func(string) string { return "" }}
+}
 
 // List describes the connected devices.
 func (o outside) List() []offer.Device {
@@ -42,7 +46,7 @@ func (o outside) List() []offer.Device {
 	for i, d := range list {
 		info := d.Info()
 		out[i] = offer.Device{
-			ID: info.DeviceID, Name: info.Name, SessionID: info.SessionID,
+			ID: info.DeviceID, Name: cmp.Or(o.named(info.DeviceID), info.Name), SessionID: info.SessionID,
 			Language: info.Language, Since: info.Since, Tools: len(d.Offers()),
 		}
 	}
