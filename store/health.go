@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -172,4 +173,13 @@ func (s *Store) Check(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", errUnsound, said)
 	}
 	return nil
+}
+
+// NoRoom reports whether an error says that a disk is full: that of the database or of a file.
+func NoRoom(err error) bool {
+	if err == nil {
+		return false
+	}
+	trouble, _ := meaning(err)
+	return trouble == TroubleFull || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

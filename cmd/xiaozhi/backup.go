@@ -63,7 +63,7 @@ func backup(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		o.File, err = app.Backup(ctx, cfg, o)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "xiaozhi backup: %v\n", err)
+		fmt.Fprintf(stderr, "xiaozhi backup: %v\n", app.Explain(err))
 		return 1
 	}
 	fmt.Fprintln(stdout, message.Both("backup/made", o.File))
@@ -94,7 +94,7 @@ func restore(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		fmt.Fprintln(stdout, message.Both("backup/restored", file, *data))
 	} else {
-		fmt.Fprintf(stderr, "xiaozhi restore: %v\n", err)
+		fmt.Fprintf(stderr, "xiaozhi restore: %v\n", app.Explain(err))
 	}
 	if aside != "" {
 		fmt.Fprintln(stdout, message.Both("backup/aside", aside))

@@ -55,7 +55,7 @@ func secret(ctx context.Context, args []string, stdin io.Reader, stdout, stderr 
 		}
 	})
 	if err != nil {
-		fmt.Fprintf(stderr, "xiaozhi secret: %v\n", err)
+		fmt.Fprintf(stderr, "xiaozhi secret: %v\n", app.Explain(err))
 		return 1
 	}
 	return 0

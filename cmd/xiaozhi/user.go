@@ -114,7 +114,7 @@ func user(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	case errors.Is(err, account.ErrNoUser) && len(rest) > 0:
 		fmt.Fprintf(stderr, "xiaozhi user: %s\n", message.Both("people/unknown", rest[command.named]))
 	case err != nil:
-		fmt.Fprintf(stderr, "xiaozhi user: %v\n", err)
+		fmt.Fprintf(stderr, "xiaozhi user: %v\n", app.Explain(err))
 	default:
 		return 0
 	}

@@ -134,7 +134,12 @@ func storeError(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
 		return errors.New(message.Both("app/store-closed", e.Path, e.Err))
 	}
-	if errors.Is(err, syscall.ENOSPC) {
+	return Explain(err)
+}
+
+// Explain says in both languages what to do where a disk is full; other errors stay as they are.
+func Explain(err error) error {
+	if store.NoRoom(err) {
 		return errors.New(message.Both("app/store-no-room", oneLine(err)))
 	}
 	return err
