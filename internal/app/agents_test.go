@@ -310,7 +310,47 @@ func TestAgentRights(t *testing.T) {
 			t.Errorf("%s is told of devices: %v", who, !want)
 		}
 	}
-	acts, err := a.stored.Audit.List(t.Context(), store.Page{})
+	viewer, err := a.stored.Users.Named(t.Context(), "the-viewer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, id := range map[string]string{"hers": member.ID, "his": viewer.ID, "gone": viewer.ID} {
+		if _, err := a.crew.roster.Set(t.Context(), roster.Author{Name: "x", ID: id}, name, []byte(`{"prompt_text":"a secret"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.crew.roster.Delete(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []struct {
+		who, method, path, body string
+		status                  int
+		secret                  bool
+	}{
+		{"member admin", "GET", "agents/hers", "", 200, true},
+		{"member admin", "PATCH", "agents/hers", `{"voice":"slt"}`, 200, true},
+		{"member admin", "DELETE", "agents/hers", "", 200, false},
+		{"member admin", "POST", "agents/hers/restore", `{"rev":1}`, 200, true},
+		{"member admin", "PUT", "devices/" + kitchen + "/agent", `{"agent":"hers"}`, 200, false},
+		{"member admin", "GET", "agents/his", "", 404, false},
+		{"member admin", "GET", "agents/his/revisions", "", 404, false},
+		{"member admin", "GET", "agents/gone/revisions", "", 404, false},
+		{"member admin", "PATCH", "agents/his", `{"voice":"slt"}`, 403, false},
+		{"member admin", "POST", "agents/gone/restore", `{"rev":1}`, 403, false},
+		{"member admin", "PUT", "devices/" + kitchen + "/agent", `{"agent":"his"}`, 404, false},
+		{"owner admin", "GET", "agents/his", "", 200, true},
+		{"owner admin", "GET", "agents/gone/revisions", "", 200, true},
+		{"admin-token", "PUT", "devices/" + kitchen + "/agent", `{"agent":"his"}`, 200, false},
+	} {
+		status, answer := askAPI(h, w.method, "/api/v1/"+w.path, tokens[w.who], w.body)
+		if status != w.status || strings.Contains(answer, "a secret") != w.secret {
+			t.Errorf("%s asks %s %s: %d %s", w.who, w.method, w.path, status, answer)
+		}
+	}
+	if _, answer := askAPI(h, http.MethodGet, roster.Path, tokens["member read"], ""); strings.Contains(answer, "his") || !strings.Contains(answer, "hers") || !strings.Contains(answer, "storyteller") {
+		t.Errorf("a member is shown %s", answer)
+	}
+	acts, err := a.stored.Audit.List(t.Context(), store.Page{Limit: 500})
 	if err != nil {
 		t.Fatal(err)
 	}

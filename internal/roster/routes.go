@@ -64,7 +64,8 @@ type API struct {
 	DeviceOwner func(ctx context.Context, device string) (string, error)
 }
 
-// Routes declare who may do what: members look, and change what is theirs; owners change everything.
+// Routes declare who may do what: members look at what is everybody's or theirs, and change what is theirs; owners change
+// everything.
 func (a *API) Routes() []access.Route {
 	look := account.Need{Role: account.Member, Scope: account.Read}
 	change := account.Need{Role: account.Member, Scope: account.Admin, Own: true}
@@ -84,10 +85,35 @@ func (a *API) Routes() []access.Route {
 	}
 }
 
-// owner returns whose an agent is. One that is not there is nobody's, so that owners alone make new ones.
+// owner returns whose an agent is. One that never was is nobody's, so that owners alone make new ones.
 func (a *API) owner(r *http.Request) (string, error) {
-	agent, _ := a.Roster.Get(r.PathValue("name"))
-	return agent.Owner, nil
+	return a.ownerOf(r.Context(), r.PathValue("name"))
+}
+
+// ownerOf returns whose an agent is, or was when it was deleted; "": everybody's.
+func (a *API) ownerOf(ctx context.Context, name string) (string, error) {
+	if agent, there := a.Roster.Get(name); there {
+		return agent.Owner, nil
+	}
+	all, err := a.Roster.o.Records.Revisions(ctx, name)
+	if err != nil || len(all) == 0 {
+		return "", err
+	}
+	return all[0].Owner, nil
+}
+
+// private returns an error as for an agent that is not there if it is somebody else's than of the one who asks: what
+// people have written into theirs is not for others. The settings' own are everybody's.
+func (a *API) private(r *http.Request, name string) error {
+	p := access.PersonOf(r)
+	if p.Role == account.Owner || a.Roster.o.Users.Agent(name).Place != "" {
+		return nil
+	}
+	owner, err := a.ownerOf(r.Context(), name)
+	if err == nil && owner != "" && owner != p.ID {
+		err = refuse(Missing, "agents/none", name)
+	}
+	return err
 }
 
 func (a *API) deviceOwner(r *http.Request) (string, error) {
@@ -136,7 +162,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) {
 	slices.Sort(names)
 	answer := AgentList{Agents: []Agent{}}
 	for _, name := range slices.Compact(names) {
-		if agent, ok := a.describe(name, devices); ok {
+		if agent, ok := a.describe(name, devices); ok && a.private(r, name) == nil {
 			answer.Agents = append(answer.Agents, agent)
 		}
 	}
@@ -145,6 +171,10 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) show(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
+	if err := a.private(r, name); err != nil {
+		a.fail(w, r, err)
+		return
+	}
 	agent, ok := a.describe(name, a.devices(r))
 	if !ok {
 		a.fail(w, r, a.Roster.unknown(name))
@@ -155,6 +185,9 @@ func (a *API) show(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) revisions(w http.ResponseWriter, r *http.Request) {
 	all, err := a.Roster.Revisions(r.Context(), r.PathValue("name"))
+	if err == nil {
+		err = a.private(r, r.PathValue("name"))
+	}
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -217,7 +250,9 @@ func (a *API) assign(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	order.Device = a.Device(r.PathValue("id"))
-	err = a.Roster.Assign(r.Context(), order.Device, order.Agent)
+	if err = a.private(r, order.Agent); err == nil {
+		err = a.Roster.Assign(r.Context(), order.Device, order.Agent)
+	}
 	a.Guard.Did(r, "device.agent", order.Device, err)
 	if err != nil {
 		a.fail(w, r, err)
