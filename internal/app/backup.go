@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/private"
 	"xiaozhi/internal/recording"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/store"
@@ -66,11 +67,11 @@ func Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (string, e
 	if o.File == "" {
 		b := &store.Backups{
 			Store: s, Dir: filepath.Join(o.Data, backupsFolder), Keep: cfg.Store.Backup, Log: log,
-			Files: func() ([]store.File, error) { return backupFiles(o.Data, top, key) },
+			Files: func() ([]store.File, error) { return backupFiles(o.Data, top, key, refuse) },
 		}
 		return b.Make(ctx)
 	}
-	files, err := backupFiles(o.Data, top, key)
+	files, err := backupFiles(o.Data, top, key, refuse)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +110,12 @@ func Restore(ctx context.Context, data, file string, now time.Time) (aside strin
 func (a *App) backups() *store.Backups {
 	return &store.Backups{
 		Store: a.stored, Dir: filepath.Join(a.options.Data, backupsFolder), Keep: a.cfg.Store.Backup, Zone: a.cfg.Server.Zone(),
-		Files: func() ([]store.File, error) { return backupFiles(a.options.Data, ours(), "") }, Log: a.log,
+		Files: func() ([]store.File, error) {
+			return backupFiles(a.options.Data, ours(), "", func(err error) error {
+				a.log.Warn("file left out of the backup", "err", err)
+				return nil
+			})
+		}, Log: a.log,
 	}
 }
 
@@ -135,8 +141,13 @@ func (a *App) backUp(ctx context.Context) {
 	}
 }
 
-// backupFiles lists the files below folders of the data folder, and the key of the secrets if it is named.
-func backupFiles(data string, tops []string, key string) (files []store.File, err error) {
+// refuse ends a backup for a file that others may write.
+func refuse(err error) error { return err }
+
+// backupFiles lists the files below folders of the data folder, and the key of the secrets if it is named. One that
+// others may write is not among them: restored it would be the owner's, whoever wrote it. Without an error of open the
+// others are listed.
+func backupFiles(data string, tops []string, key string, open func(error) error) (files []store.File, err error) {
 	if _, err := os.Stat(key); key != "" && err == nil {
 		files = append(files, store.File{Name: keyFile, Path: key})
 	} else if key != "" && !errors.Is(err, fs.ErrNotExist) {
@@ -149,6 +160,11 @@ func backupFiles(data string, tops []string, key string) (files []store.File, er
 			}
 			if err != nil || !d.Type().IsRegular() || top == recordingsFolder && recording.Unfinished(path) {
 				return err
+			}
+			if err := private.Check(path); errors.Is(err, os.ErrNotExist) {
+				return nil
+			} else if err != nil && slices.Contains(ours(), top) {
+				return open(err)
 			}
 			name, err := filepath.Rel(data, path)
 			files = append(files, store.File{Name: filepath.ToSlash(name), Path: path})

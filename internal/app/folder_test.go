@@ -87,3 +87,34 @@ func TestFolderIsTheOwners(t *testing.T) {
 		}
 	}
 }
+
+// TestBackupLeavesPlantedOut: what others may write is not made the owner's by a backup and its restoring.
+func TestBackupLeavesPlantedOut(t *testing.T) {
+	data := t.TempDir()
+	for _, name := range []string{"tools/mine.yaml", "tools/planted.yaml", "mcp_servers.json", "music/song.mp3"} {
+		path := filepath.Join(data, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if name == "tools/mine.yaml" {
+			continue
+		}
+		if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // that is the attack
+			t.Fatal(err)
+		}
+	}
+	told := 0
+	files, err := backupFiles(data, append(ours(), "music"), "", func(err error) error {
+		if !strings.Contains(err.Error(), "chmod go-w "+data) {
+			t.Error(err)
+		}
+		told++
+		return nil
+	})
+	if err != nil || told != 2 || len(files) != 2 || files[0].Name != "tools/mine.yaml" || files[1].Name != "music/song.mp3" {
+		t.Errorf("%d files told of; %+v, %v", told, files, err)
+	}
+	if files, err := backupFiles(data, ours(), "", refuse); err == nil {
+		t.Errorf("%+v", files)
+	}
+}

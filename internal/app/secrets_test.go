@@ -227,7 +227,7 @@ func TestKeyElsewhere(t *testing.T) {
 	if _, err := s.Open(t.Context(), "cloud", "api.example.com"); err == nil || !strings.Contains(err.Error(), "is not there") {
 		t.Error(err)
 	}
-	files, err := backupFiles(data, nil, key)
+	files, err := backupFiles(data, nil, key, refuse)
 	if err != nil || len(files) != 1 || files[0].Name != keyFile || files[0].Path != key {
 		t.Errorf("%+v %v", files, err)
 	}

@@ -149,7 +149,7 @@ func TestBackupFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := backupFiles(data, ours(), "")
+	files, err := backupFiles(data, ours(), "", refuse)
 	var names []string
 	for _, f := range files {
 		names = append(names, f.Name)
