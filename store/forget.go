@@ -59,14 +59,8 @@ func (d *database) empty(ctx context.Context) error {
 	if d.engine != SQLite || d.health.network != "" {
 		return nil
 	}
-	release, err := d.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
 	for {
-		var busy, pages, moved int
-		if err := d.now.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved); err != nil || busy == 0 {
+		if busy, err := d.checkpoint(ctx); err != nil || !busy {
 			return err
 		}
 		select {
@@ -75,4 +69,21 @@ func (d *database) empty(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", errHeldUp, ctx.Err())
 		}
 	}
+}
+
+// checkpoint tries once to empty the log, and reports whether others are reading or writing. It does not wait for them,
+// since nobody can write meanwhile.
+func (d *database) checkpoint(ctx context.Context) (busy bool, err error) {
+	release, err := d.hold(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	if _, err := d.now.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
+		return false, err
+	}
+	var pages, moved int
+	err = d.now.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+	_, back := d.now.ExecContext(context.WithoutCancel(ctx), "PRAGMA "+busyTimeout)
+	return busy, errors.Join(err, back)
 }

@@ -2,6 +2,8 @@ package store
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -115,6 +117,42 @@ func TestForgetPostgres(t *testing.T) {
 			t.Errorf("%s: %d %v", table, n, err)
 		}
 	}
+}
+
+// TestForgetWaits: while a long read holds up that the log is emptied, such as a backup, others go on writing.
+func TestForgetWaits(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	addDevice(t, s, "m")
+	addDevice(t, s, "n")
+	reader, err := s.db.read.Conn(t.Context())
+	want(t, err, nil)
+	defer reader.Close()
+	_, err = reader.ExecContext(t.Context(), "BEGIN")
+	want(t, err, nil)
+	var n int
+	want(t, reader.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM devices").Scan(&n), nil)
+	forgotten := make(chan error, 1)
+	go func() {
+		_, err := s.Forget(t.Context(), "m")
+		forgotten <- err
+	}()
+	until(t, func() bool {
+		_, err := s.Devices.Get(t.Context(), "m")
+		return errors.Is(err, ErrNotFound)
+	})
+	for i := range 3 {
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+		want(t, s.Reminders.Add(ctx, Reminder{ID: fmt.Sprint(i), DeviceID: "n", Kind: "timer", State: "armed", DueAt: at(5)}), nil)
+		stop()
+	}
+	select {
+	case err := <-forgotten:
+		t.Error("forgotten while the words are in the log:", err)
+	default:
+	}
+	_, err = reader.ExecContext(t.Context(), "COMMIT")
+	want(t, err, nil)
+	want(t, <-forgotten, nil)
 }
 
 // TestRenew: after a backup in place of all others no copy has the words.

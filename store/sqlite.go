@@ -132,8 +132,11 @@ type connector struct {
 	pragmas []string
 }
 
+// busyTimeout is how long a connection waits for other processes, in ms.
+const busyTimeout = "busy_timeout = 5000"
+
 // always is set on every connection.
-var always = []string{"busy_timeout = 5000", "foreign_keys = ON", "secure_delete = ON", "temp_store = MEMORY", "journal_size_limit = 4194304"}
+var always = []string{busyTimeout, "foreign_keys = ON", "secure_delete = ON", "temp_store = MEMORY", "journal_size_limit = 4194304"}
 
 func (c *connector) Connect(context.Context) (driver.Conn, error) {
 	return c.Driver().Open(c.name)
