@@ -99,3 +99,41 @@ func TestHashesAtOnce(t *testing.T) {
 	_, err := r.Login(ctx, "ann", Proof{Password: good}, r.from)
 	r.want(err, ErrBusy)
 }
+
+// TestGuessesAtOnce: those of a name that come at once from a network are no more than those that come one after the other.
+func TestGuessesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuesses(time.Now)
+		var looked, waits atomic.Int32
+		flood := func() {
+			for i := range 50 {
+				go func() {
+					err := g.guess("ann", netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), func() (bool, error) {
+						looked.Add(1)
+						time.Sleep(time.Millisecond)
+						return false, nil
+					})
+					if _, often := errors.AsType[*TooOftenError](err); often {
+						waits.Add(1)
+					}
+				}()
+			}
+			time.Sleep(2 * time.Millisecond)
+			synctest.Wait()
+		}
+		flood()
+		if looked.Load() != freeGuesses || waits.Load() != 50-freeGuesses {
+			t.Errorf("%d were looked at, %d wait", looked.Load(), waits.Load())
+		}
+		for range 3 { // later one at a time
+			time.Sleep(maxGuessWait)
+			before := looked.Load()
+			if flood(); looked.Load() != before+1 {
+				t.Errorf("%d were looked at after a minute", looked.Load()-before)
+			}
+		}
+		if len(g.flying) != 0 {
+			t.Error(g.flying)
+		}
+	})
+}

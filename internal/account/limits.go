@@ -29,6 +29,7 @@ type guesses struct {
 	remotes *lru.Cache[netip.Prefix, *rate.Limiter]
 	names   *lru.Cache[guessKey, guessed]
 	known   *lru.Cache[guessKey, struct{}] // names with the addresses where they were right
+	flying  map[guessKey]int               // those that are being looked at
 }
 
 type guessKey struct {
@@ -49,6 +50,7 @@ func newGuesses(now func() time.Time) *guesses {
 		remotes: lru.New[netip.Prefix, *rate.Limiter](maxKnownRemote, 0),
 		names:   lru.New[guessKey, guessed](maxKnownRemote, 0),
 		known:   lru.New[guessKey, struct{}](maxKnownRemote, 0),
+		flying:  map[guessKey]int{},
 	}
 }
 
@@ -109,8 +111,36 @@ func (g *guesses) code(userID string, right func() (bool, error)) error {
 	return g.judge(codeName+userID, netip.Addr{}, right)
 }
 
+// enter begins to look at a guess, or reports how long it must wait: those that come at once count as wrong ones until it
+// is known. leave must be called when it was looked at.
+func (g *guesses) enter(now time.Time, name string, remote netip.Addr) (leave func(), wait time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key, _ := g.keyOf(name, remote)
+	seen, _ := g.names.Get(key)
+	if wait := seen.next.Sub(now); wait > 0 {
+		return nil, wait
+	}
+	if n := g.flying[key]; n > 0 && seen.wrong+n >= freeGuesses {
+		return nil, time.Second
+	}
+	g.flying[key]++
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.flying[key]--; g.flying[key] == 0 {
+			delete(g.flying, key)
+		}
+	}, 0
+}
+
 // judge has right check a guess and counts how it came out.
 func (g *guesses) judge(name string, remote netip.Addr, right func() (bool, error)) error {
+	leave, wait := g.enter(g.now(), name, remote)
+	if wait > 0 {
+		return &TooOftenError{wait}
+	}
+	defer leave()
 	ok, err := right()
 	if err != nil {
 		return err
