@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"reflect"
 	"slices"
@@ -144,23 +145,32 @@ func callerName(r *http.Request) string {
 	return cmp.Or(name, pairing.Owner)
 }
 
+// addressOf is the other end of a connection without its port, as the audit keeps it.
+func addressOf(remote string) string {
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		return host
+	}
+	return remote
+}
+
 // ownDevices are the routes by which members make a new speaker theirs, by the code that it says, and give one that is
 // theirs a name.
-func ownDevices(s *account.Service, book *identity.Book, owner func(ctx context.Context, id string) (string, error), log *slog.Logger) []access.Route {
+func (a *App) ownDevices(owner func(ctx context.Context, id string) (string, error)) []access.Route {
+	s := a.accounts
 	if s == nil {
 		return nil
 	}
 	who := func(r *http.Request) string { return access.PersonOf(r).Name }
 	owned := func(r *http.Request, id string) error {
 		p := access.PersonOf(r)
-		return s.Give(r.Context(), p.Actor(r.RemoteAddr), id, p.Name)
+		return s.Give(r.Context(), p.Actor(addressOf(r.RemoteAddr)), id, p.Name)
 	}
-	o := pairing.Options{Book: book, Audit: auditOf(s), Who: who, Log: log}
+	o := pairing.Options{Book: a.book, Audit: auditOf(s), Who: who, Log: a.log}
 	claim := account.Need{Role: account.Member, Scope: account.Admin}
 	own := account.Need{Role: account.Member, Scope: account.Admin, Own: true}
 	whose := func(r *http.Request) (string, error) { return owner(r.Context(), identity.ParseID(r.PathValue("id"))) }
 	return []access.Route{
-		{Pattern: "POST /api/v1/devices", For: access.People, Need: claim, Handler: pairing.Claim(o, owned)},
-		{Pattern: "PUT /api/v1/devices/{id}/name", For: access.People, Need: own, Owner: whose, Handler: pairing.Rename(o)},
+		{Pattern: "POST /api/v1/devices", For: access.People, Need: claim, Handler: a.web.told(pairing.Claim(o, owned))},
+		{Pattern: "PUT /api/v1/devices/{id}/name", For: access.People, Need: own, Owner: whose, Handler: a.web.told(pairing.Rename(o))},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -283,7 +284,7 @@ func TestAgentRights(t *testing.T) {
 		t.Fatal("a caller is not walked")
 	}
 	agents := a.crew.api(a.web.guard, a.stored)
-	for _, route := range append(agents.Routes(), ownDevices(a.accounts, a.book, agents.DeviceOwner, a.log)...) {
+	for _, route := range append(agents.Routes(), a.ownDevices(agents.DeviceOwner)...) {
 		method, path, _ := strings.Cut(route.Pattern, " ")
 		needs, body := changes, `{}`
 		switch {
@@ -356,6 +357,9 @@ func TestAgentRights(t *testing.T) {
 	}
 	found := map[string]bool{}
 	for _, act := range acts {
+		if _, err := netip.ParseAddrPort(act.Remote); err == nil {
+			t.Errorf("%s of %s comes from %s", act.Act, act.Who, act.Remote)
+		}
 		found[fmt.Sprint(act.Who, " ", act.Act, " ", act.Object, " ", act.OK)] = true
 	}
 	for _, want := range []string{"admin-token agent.set pirate true", "the-owner agent.set pirate true", "the-member device.agent " + kitchen + " true", "the-viewer refused PUT /api/v1/agents/{name} false"} {

@@ -95,7 +95,7 @@ func auditOf(accounts *account.Service) func(context.Context, pairing.Deed) {
 		return nil
 	}
 	return func(ctx context.Context, d pairing.Deed) {
-		accounts.Did(ctx, account.Actor{Name: d.Who, Via: "token", Remote: d.Remote}, d.Act, d.Device, d.Outcome)
+		accounts.Did(ctx, account.Actor{Name: d.Who, Via: "token", Remote: addressOf(d.Remote)}, d.Act, d.Device, d.Outcome)
 	}
 }
 
