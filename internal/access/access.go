@@ -3,7 +3,6 @@ package access
 
 import (
 	"context"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,6 +69,7 @@ type Options struct {
 	Accounts *account.Service                 // nil: there are no accounts, so routes of people are for nobody
 	Remote   func(r *http.Request) netip.Addr // nil: the other end of the connection
 	Secure   func(r *http.Request) bool       // the browser came by https; nil: as the connection says
+	Device   func(typed string) string        // the one spelling of a device's id; nil: as it is typed
 	OwnHost  func(r *http.Request) bool       // Host is a name of this server, and leads here by nobody else's will; nil: addresses and localhost
 	Now      func() time.Time                 // nil: time.Now
 	Log      *slog.Logger
@@ -109,6 +109,9 @@ func New(o Options) *Guard {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Device == nil {
+		o.Device = func(typed string) string { return typed }
 	}
 	if o.OwnHost == nil {
 		o.OwnHost = addressed
@@ -328,71 +331,4 @@ func (g *Guard) may(route Route, p account.Person, r *http.Request) error {
 		g.o.Accounts.Refused(r.Context(), p.Actor(g.o.Remote(r).String()), route.Pattern)
 	}
 	return err
-}
-
-// who finds out who asks: by a token, else by a cookie. A page of somebody else can send the cookie along, so what is not
-// a harmless question must come from a page of this server.
-func (g *Guard) who(r *http.Request) (account.Person, error) {
-	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if bearer {
-		return g.program(r, token)
-	}
-	if g.o.Accounts == nil {
-		return account.Person{}, account.ErrNoSession
-	}
-	cookie, err := r.Cookie(cookieName(g.o.Secure(r)))
-	if err != nil {
-		return account.Person{}, account.ErrNoSession
-	}
-	if !harmless(r.Method) && (r.Header.Get("Origin") == "" || g.foreign.Check(r) != nil) {
-		return account.Person{}, account.ErrOrigin
-	}
-	return g.o.Accounts.Session(r.Context(), cookie.Value)
-}
-
-// program finds out who is acted for by a token. From an address with many wrong ones only those are looked at that were
-// right there before.
-func (g *Guard) program(r *http.Request, token string) (p account.Person, err error) {
-	switch {
-	case g.admin != "" && subtle.ConstantTimeCompare([]byte(token), []byte(g.admin)) == 1:
-		p = account.Person{Name: account.AdminName, Role: account.Owner, Scopes: []account.Scope{account.Admin}}
-	case g.o.Accounts == nil:
-		err = account.ErrNoToken
-	default:
-		p, err = g.o.Accounts.Token(r.Context(), token)
-	}
-	remote, right := net.JoinHostPort(g.o.Remote(r).String(), "0"), ""
-	switch {
-	case err == nil:
-		right = p.Name
-	case !errors.Is(err, account.ErrNoToken):
-		return p, err
-	}
-	if !g.guesses.Listens(remote, right) {
-		return account.Person{}, &account.TooOftenError{Wait: lockout.Window}
-	}
-	if err != nil {
-		g.guesses.Wrong(remote)
-	}
-	return p, err
-}
-
-func harmless(method string) bool { return method == http.MethodGet || method == http.MethodHead }
-
-// cookieName is that of the session's cookie. One of a secure connection is for this host alone.
-func cookieName(secure bool) string {
-	if secure {
-		return "__Host-xiaozhi"
-	}
-	return "xiaozhi"
-}
-
-// setCookie gives a browser the secret of a session; "" takes it away.
-func (g *Guard) setCookie(w http.ResponseWriter, r *http.Request, secret string) {
-	secure := g.o.Secure(r)
-	c := &http.Cookie{Name: cookieName(secure), Value: secret, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode, MaxAge: account.SessionSeconds}
-	if secret == "" {
-		c.MaxAge = -1
-	}
-	http.SetCookie(w, c)
 }

@@ -43,7 +43,7 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { _ = db.Close() })
 	r.db, r.accounts = db, account.New(account.Options{Store: db, Seal: plainSealer{}, Cost: account.Cost{Memory: 64, Passes: 1, Lanes: 1}})
 	r.guard = New(Options{
-		Accounts: r.accounts, Log: slog.New(slog.NewTextHandler(&r.log, nil)),
+		Accounts: r.accounts, Device: strings.ToLower, Log: slog.New(slog.NewTextHandler(&r.log, nil)),
 		OwnHost: func(q *http.Request) bool { return q.Host == "example.com" || addressed(q) },
 	})
 	return r

@@ -78,10 +78,10 @@ func (g *Guard) peopleRoutes() []Route {
 			return map[string][]string{"devices": append([]string{}, ids...)}, err
 		}),
 		do("POST /api/v1/users/{name}/devices", func(ctx context.Context, by account.Actor, name string, c change) error {
-			return s.Give(ctx, by, c.Device, name)
+			return s.Give(ctx, by, g.o.Device(c.Device), name)
 		}),
 		g.doing("DELETE /api/v1/users/{name}/devices/{id}", fresh, func(ctx context.Context, _ account.Person, r *http.Request, _ change) (any, error) {
-			return nil, s.Take(ctx, g.actor(r), r.PathValue("id"), r.PathValue("name"))
+			return nil, s.Take(ctx, g.actor(r), g.o.Device(r.PathValue("id")), r.PathValue("name"))
 		}),
 		g.telling("GET /api/v1/invites", all, g.invitations),
 		g.doing("POST /api/v1/invites", fresh, func(ctx context.Context, by account.Person, r *http.Request, c change) (any, error) {

@@ -155,7 +155,7 @@ func addressOf(remote string) string {
 
 // ownDevices are the routes by which members make a new speaker theirs, by the code that it says, and give one that is
 // theirs a name.
-func (a *App) ownDevices(owner func(ctx context.Context, id string) (string, error)) []access.Route {
+func ownDevices(a *App, owner func(ctx context.Context, id string) (string, error)) []access.Route {
 	s := a.accounts
 	if s == nil {
 		return nil

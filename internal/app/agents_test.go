@@ -284,7 +284,7 @@ func TestAgentRights(t *testing.T) {
 		t.Fatal("a caller is not walked")
 	}
 	agents := a.crew.api(a.web.guard, a.stored)
-	for _, route := range append(agents.Routes(), a.ownDevices(agents.DeviceOwner)...) {
+	for _, route := range append(agents.Routes(), ownDevices(a, agents.DeviceOwner)...) {
 		method, path, _ := strings.Cut(route.Pattern, " ")
 		needs, body := changes, `{}`
 		switch {

@@ -223,7 +223,7 @@ func (a *App) paths(seen *pictures) (w web, err error) {
 	look := camera.New(camera.Options{Registry: a.devices, Requests: requests, Explainer: seen, Log: a.log})
 	w.front = func(next http.Handler) http.Handler { return talk.Wrap(ota.Wrap(look.Wrap(next))) }
 	w.told = requests.Told
-	w.guard = access.New(access.Options{Accounts: a.accounts, Remote: requests.Remote, Secure: requests.Secure, OwnHost: requests.OwnHost, Log: a.log})
+	w.guard = access.New(access.Options{Accounts: a.accounts, Remote: requests.Remote, Secure: requests.Secure, OwnHost: requests.OwnHost, Device: identity.ParseID, Log: a.log})
 	return w, nil
 }
 

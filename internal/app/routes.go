@@ -24,7 +24,7 @@ func (a *App) routes() (http.Handler, error) {
 // allRoutes lists all paths.
 func (a *App) allRoutes() []access.Route {
 	agents := a.crew.api(a.web.guard, a.stored)
-	return slices.Concat(a.declared(), a.web.guard.Routes(), a.ownDevices(agents.DeviceOwner), agents.Routes())
+	return slices.Concat(a.declared(), a.web.guard.Routes(), ownDevices(a, agents.DeviceOwner), agents.Routes())
 }
 
 // declared lists all paths but those of accounts and agents, with who they are for.
