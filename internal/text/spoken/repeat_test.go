@@ -62,6 +62,8 @@ func TestSayRepeat(t *testing.T) {
 		"FREQ=WEEKLY;BYDAY=SA,SU":                         {"every weekend at 7:00", "每个周末7点"},
 		"FREQ=WEEKLY":                                     {"every Tuesday at 7:00", "每星期二7点"},
 		"FREQ=WEEKLY;BYDAY=MO,WE,FR":                      {"every Monday, Wednesday and Friday at 7:00", "每星期一、星期三和星期五7点"},
+		"FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR,SA":             {"every Monday to Saturday at 7:00", "每星期一到星期六7点"},
+		"FREQ=WEEKLY;BYDAY=WE,TH,SA":                      {"every Wednesday, Thursday and Saturday at 7:00", "每星期三、星期四和星期六7点"},
 		"FREQ=WEEKLY;INTERVAL=2;BYDAY=TU":                 {"every second Tuesday at 7:00", "每2周的星期二7点"},
 		"FREQ=WEEKLY;INTERVAL=3;BYDAY=TU,TH":              {"every 3 weeks on Tuesday and Thursday at 7:00", "每3周的星期二和星期四7点"},
 		"FREQ=MONTHLY;BYDAY=2TU":                          {"on the 2nd Tuesday of every month at 7:00", "每个月第2个星期二7点"},

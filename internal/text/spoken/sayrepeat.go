@@ -114,6 +114,9 @@ func sayWeekly(interval int, days string, at time.Time, lang text.Lang) string {
 		names = append(names, name)
 	}
 	said := sayList(names, lang)
+	if n := len(names); n > 2 && strings.Contains(strings.Join(week[:], ","), days) { // one after the other
+		said = names[0] + lang.Pick("到", " to ") + names[n-1]
+	}
 	if lang == text.Chinese {
 		if interval == 1 {
 			return "每" + said
