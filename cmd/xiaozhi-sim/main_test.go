@@ -19,7 +19,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"help"}, 0, true, []string{"talk"}},
 		{[]string{"talk", "--help"}, 0, true, []string{"-server", "模拟一台设备"}},
 		{[]string{"bench", "--help"}, 0, true, []string{"-scenario", "用模拟设备"}},
-		{[]string{"serve"}, 2, false, []string{`unknown command "serve"`, "没有这个命令"}},
+		{[]string{"serve"}, 2, false, []string{`unknown command "serve"`, `没有 "serve" 这个命令`}},
 		{[]string{"talk", "--nope"}, 2, false, []string{"nope", "查看参数"}},
 	} {
 		var out, errs bytes.Buffer

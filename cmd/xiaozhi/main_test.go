@@ -51,7 +51,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--help"}, 0, true, []string{"serve", "启动服务"}},
 		{[]string{"serve", "--help"}, 0, true, []string{"-config", "-data", "-listen", "-check", "数据目录"}},
 		{[]string{"serve", "-h"}, 0, true, []string{"-config", "监听地址"}},
-		{[]string{"sevre"}, 2, false, []string{`unknown command "sevre"`, "没有这个命令", "serve"}},
+		{[]string{"sevre"}, 2, false, []string{`unknown command "sevre"`, `没有 "sevre" 这个命令`, "serve"}},
 		{[]string{"serve", "--listne", ":1"}, 2, false, []string{"-listne", "-listen"}},
 		{[]string{"serve", "--listen"}, 2, false, []string{"-listen"}},
 		{[]string{"serve", "stray"}, 2, false, []string{`"stray"`, "多余的参数"}},

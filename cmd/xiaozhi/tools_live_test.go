@@ -51,7 +51,7 @@ func TestToolsOfDevice(t *testing.T) {
 		t.Fatal(code, why)
 	}
 	blocks := strings.Split(strings.TrimSpace(out), "\n\n")
-	if !regexp.MustCompile(`^24:6f:28:aa:10:02: \d+ tools / 个工具$`).MatchString(blocks[0]) {
+	if !regexp.MustCompile(`^24:6f:28:aa:10:02: \d+ tools / 共 \d+ 个工具$`).MatchString(blocks[0]) {
 		t.Errorf("begins with %q", blocks[0])
 	}
 	seen := make(map[string]bool)
@@ -117,12 +117,12 @@ func TestToolsToken(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{"s3cret-of-the-laptop", nil, 0, "tools / 个工具"},
+		{"s3cret-of-the-laptop", nil, 0, " 个工具"},
 		{"s3cret-of-the-laptop", []string{"call", "-", "calculate", `{"expression":"1+1"}`}, 0, "1+1 = 2"},
-		{"l00k-but-touch-not", nil, 0, "tools / 个工具"},
+		{"l00k-but-touch-not", nil, 0, " 个工具"},
 		{"l00k-but-touch-not", []string{"call", "-", "calculate", `{"expression":"1+1"}`}, 1, "这个令牌是只读的"},
 		{"wr0ng", nil, 1, "one of mcp.tokens, or what admin-token"},
-		{"", nil, 0, "tools / 个工具"}, // the admin token, of ./data
+		{"", nil, 0, " 个工具"}, // the admin token, of ./data
 	} {
 		t.Setenv("XIAOZHI_MCP_TOKEN", c.token)
 		code, out, why := runTools(t, server, c.args...)

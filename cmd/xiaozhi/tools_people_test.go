@@ -73,7 +73,7 @@ func TestToolsTyped(t *testing.T) {
 	}
 	for _, args := range [][]string{{"aa:bb", "--json"}, {"call", "-", "text", "{}", "--json"}, {"call", "-", "text", "--json"}} {
 		code, _, why := runTools(t, one, args...)
-		if code != 2 || !strings.Contains(why, "--json must come before") || !strings.Contains(why, "选项要写在最前面") {
+		if code != 2 || !strings.Contains(why, "--json must come before") || !strings.Contains(why, "--json 要写在其他参数前面") {
 			t.Errorf("%q: %d %s", args, code, why)
 		}
 	}

@@ -100,7 +100,7 @@ func TestToolsCall(t *testing.T) {
 		{[]string{"call", "-", "broken"}, 1, "", "xiaozhi tools: broken: no light\n", `aa:bb broken {} Bearer s3cret`},
 		{[]string{"call", "-", "text", "{"}, 1, "", "xiaozhi tools: the arguments are not JSON / 参数不是 JSON: {\n", ""},
 		{[]string{"call", "-"}, 2, "", "xiaozhi tools: call needs DEVICE TOOL [ARGUMENTS] / 参数不对\n", ""},
-		{[]string{"a", "b"}, 2, "", "xiaozhi tools: unknown argument \"b\" / 多余的参数\n", ""},
+		{[]string{"a", "b"}, 2, "", "xiaozhi tools: unknown argument \"b\" / 多余的参数 \"b\"\n", ""},
 	} {
 		*called = nil
 		code, out, why := runTools(t, one, c.args...)

@@ -390,7 +390,7 @@ func (r *Roster) editable(name string) error {
 // unknown says that there is no agent of a name, with the one that was probably meant.
 func (r *Roster) unknown(name string) error {
 	names := r.o.Users.Names()
-	if len(names) == 0 {
+	if len(names) == 0 || slices.Contains(names, name) { // what comes of a prompt alone is none of those made here
 		return refuse(Missing, "agents/none", name)
 	}
 	return refuse(Missing, "config/no-agent", name, prompts.Nearest(name, names))
