@@ -832,6 +832,27 @@ func TestOldFirmwareWaited(t *testing.T) {
 	}
 }
 
+// TestHashesAlike: of two strangers whose Client-Ids have hashes that begin alike, one keeps its record when the other's
+// is gone. Two records of one pair are more than a store takes.
+func TestHashesAlike(t *testing.T) {
+	r := newRig(t, nil)
+	r.ota(home(speaker, clientA))
+	first, second := home(speaker, "client-42702"), home(speaker, "client-77027")
+	gone, kept := r.ota(first).ID, r.ota(second).ID
+	if !strings.HasPrefix(kept, gone) || kept == gone {
+		t.Fatalf("%s and %s", gone, kept)
+	}
+	if err := r.Forget(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	if id := r.ota(second).ID; id != kept {
+		t.Errorf("%s is %s now", kept, id)
+	}
+	if id := r.ota(first).ID; id != gone {
+		t.Errorf("%s is %s now", gone, id)
+	}
+}
+
 // With a token that all devices share none is made for each of them, and it counts
 // like the home network.
 func TestSharedToken(t *testing.T) {

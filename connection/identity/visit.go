@@ -258,14 +258,19 @@ func (e *entry) agesInto(client string, see Sight) bool {
 }
 
 // stranger returns the entry of a pair that does not hold its address, or nil and
-// the id that it gets.
-func (b *Book) stranger(address, client string) (*entry, string) {
-	for length := 8; ; length += 8 {
-		id := strangerID(address, client, length)
-		if e := b.byID[id]; e == nil || e.Client == client {
+// the id that it gets: the shortest one that no pair has whose hash begins alike.
+func (b *Book) stranger(address, client string) (e *entry, id string) {
+	free := ""
+	for length := 8; length <= len(hashOf("")); length += 8 {
+		id = strangerID(address, client, length)
+		if e = b.byID[id]; e != nil && e.Client == client {
 			return e, id
 		}
+		if e == nil && free == "" {
+			free = id
+		}
 	}
+	return nil, free
 }
 
 // step moves a pair by an event of the device's own. The caller holds mu.
