@@ -20,7 +20,7 @@ import (
 // childEnv names the database on which the test's own program works as a server that will be killed.
 const childEnv = "STORE_CHILD"
 
-// runChild writes promises and turns as fast as it can, and says each promise that was kept on its standard output.
+// runChild writes promises of each kind and turns as fast as it can, and says each promise that was kept on its standard output.
 func runChild() {
 	ctx := context.Background()
 	s, err := Open(ctx, Options{Path: os.Getenv(childEnv)})
@@ -53,6 +53,14 @@ func runChild() {
 			say("device", id, s.Devices.Commit(ctx, DeviceChange{Save: []Identity{{ID: id, Address: id, State: DevicePaired}}}))
 		}
 	}()
+	go func() {
+		for i := 0; ; i++ {
+			id := fmt.Sprintf("s%d-%d", run, i)
+			say("agent", id, s.Agents.Put(ctx, id, "", AgentRevision{Rev: 1, Doc: "{}"}, 9))
+			say("secret", id, s.Secrets.Put(ctx, Secret{Name: id, Sealed: "x"}))
+			say("user", id, s.Users.Add(ctx, User{ID: id, Name: id, Role: Member}))
+		}
+	}()
 	for i := 0; ; i++ {
 		s.Log.Put(turnOf(device, device, i))
 		if i%50 == 0 {
@@ -82,7 +90,8 @@ func TestKill(t *testing.T) {
 	}
 	s := openFile(t, path)
 	turns, err := count(t.Context(), s.db.read, "SELECT COUNT(*) FROM turns")
-	t.Logf("%d reminders, %d devices, %d turns %v", len(kept["reminder"]), len(kept["device"]), turns, err)
+	t.Logf("%d reminders, %d devices, %d agents, %d secrets, %d users, %d turns %v",
+		len(kept["reminder"]), len(kept["device"]), len(kept["agent"]), len(kept["secret"]), len(kept["user"]), turns, err)
 	if len(kept["reminder"]) == 0 || turns == 0 {
 		t.Error("the children did nothing")
 	}
@@ -121,9 +130,12 @@ func checkKilled(t *testing.T, path string, kept map[string][]string) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for kind, table := range map[string]string{"reminder": "reminders", "device": "devices"} {
+	for kind, table := range map[string]string{
+		"reminder": "id FROM reminders", "device": "id FROM devices", "secret": "name FROM secrets", "user": "name FROM users",
+		"agent": "a.slug FROM agents a JOIN agent_revisions r ON r.agent_id = a.id AND r.rev = a.rev",
+	} {
 		there := map[string]bool{}
-		rows, err := s.db.read.QueryContext(t.Context(), "SELECT id FROM "+table)
+		rows, err := s.db.read.QueryContext(t.Context(), "SELECT "+table)
 		want(t, err, nil)
 		for rows.Next() {
 			var id string
