@@ -4,6 +4,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -96,10 +97,13 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 func newApp(cfg *config.Config, o Options) *App {
 	tail := &logTail{}
 	log := slog.New(slog.NewMultiHandler(o.Log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
-	return &App{
+	a := &App{
 		cfg: cfg, options: o, log: log, tail: tail, report: &report{log: log}, life: &lifecycle{log: log}, outside: newOutside(),
 		forgetting: forgetting{times: map[string]int{}}, load: connection.NewSchedulerLag(cfg.Server.MaxLateness, log),
 	}
+	// Before anybody has a copy of outside.
+	a.outside.named = func(id string) string { return cmp.Or(cfg.Devices.ByID[id].Name, a.book.Name(id)) }
+	return a
 }
 
 // assemble makes all parts and joins them.

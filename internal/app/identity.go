@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -33,7 +32,6 @@ func (a *App) openBook(ctx context.Context, records identity.Records) error {
 		HasOwner: a.hasOwner(ctx),
 		Expel:    func(id string) { a.devices.Expel(id) }, Log: a.log,
 	})
-	a.outside.named = func(id string) string { return cmp.Or(cfg.Devices.ByID[id].Name, a.book.Name(id)) }
 	return err
 }
 

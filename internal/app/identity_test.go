@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +86,17 @@ func (h *harness) request() (words string, tools []string) {
 	return string(data), tools
 }
 
+// called calls a tool of the gateway as the owner, and returns the answer.
+func (h *harness) called(tool, arguments string) string {
+	h.app.gateway.SetOwner("of the owner alone")
+	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/api/mcp/tools/call", strings.NewReader(`{"name":"`+tool+`","arguments":`+arguments+`}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer of the owner alone")
+	w := httptest.NewRecorder()
+	h.app.gateway.ServeHTTP(w, r)
+	return w.Body.String()
+}
+
 // TestImpostor: who says the name of a speaker, however it is spelled, gets nothing of
 // what belongs to it, and does not disturb it.
 func TestImpostor(t *testing.T) {
@@ -111,8 +123,11 @@ func TestImpostor(t *testing.T) {
 
 			}
 		}
-		if err := h.app.book.Rename(ctx, speakerMAC, "kitchen"); err != nil || h.app.outside.List()[0].Name != "kitchen" {
-			t.Errorf("while it is connected it is called %+v, %v", h.app.outside.List(), err)
+		if err := h.app.book.Rename(ctx, speakerMAC, "kitchen"); err != nil {
+			t.Error(err)
+		}
+		if done := h.called("device.abort", `{"device_id":"kitchen"}`); !strings.Contains(done, `"success":true`) {
+			t.Errorf("a name that it was given while connected: %s", done)
 		}
 		says(ctx, t, d, "what is my name")
 		if words, _ := h.request(); !strings.Contains(words, "Berta") || strings.Count(words, "what is my name") != 1 {
