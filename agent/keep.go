@@ -126,8 +126,11 @@ func (d *Devices) load(ctx context.Context, dev *Device, k Keeper, log *slog.Log
 	} else if past.Memory.History, dev.talk = still(past, time.Now()); dev.talk.ID != "" {
 		log.Debug("the talk goes on", "turns", past.Talk.Turns)
 	}
+	chosen := dev.role
 	dev.recall(past.Memory)
-	dev.kept.learned, dev.kept.role = dev.learned, dev.role
+	if dev.kept.learned, dev.kept.role = dev.learned, dev.role; chosen.name != "" { // after an earlier attempt failed
+		dev.role = chosen
+	}
 }
 
 // still returns the talk that a device may go on with. One that is far in the future was held while the clock was wrong.

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -244,6 +245,28 @@ func TestZoneOfTurn(t *testing.T) {
 		o.Devices.Close()
 		if got := llm.last().Zone; got != o.Zone {
 			t.Errorf("zone %v", got)
+		}
+	})
+}
+
+// TestRoleWhileKeeperFails: a role that is taken while what is kept is not there is kept as soon as it is.
+func TestRoleWhileKeeperFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keeperInMemory{past: Past{Memory: Memory{Role: "storyteller", Pause: time.Second}}, err: errors.New("no disk")}
+		o := keeping(t, &scriptLLM{lines: []string{"text Fine.", "end"}}, k)
+		v := connect(t, o, router.Options{})
+		if err := v.c.Do(t.Context(), func(h feature.Host) error { _, err := h.SetRole("teacher"); return err }); err != nil {
+			t.Fatal(err)
+		}
+		v.bye()
+		k.err = nil
+		v = connect(t, o, router.Options{})
+		v.types(t, "one")
+		time.Sleep(10 * time.Second)
+		v.bye()
+		o.Devices.Close()
+		if got := k.past.Memory; got.Role != "teacher" || got.Pause != time.Second {
+			t.Errorf("%+v is kept", got)
 		}
 	})
 }
