@@ -343,6 +343,9 @@ func (s storedAgents) Revisions(ctx context.Context, name string) (all []roster.
 // Assign implements [roster.Records].
 func (s storedAgents) Assign(ctx context.Context, device, name string) (times int, err error) {
 	times, err = s.store.Agents.Assign(ctx, device, name)
+	if errors.Is(err, store.ErrNotFound) && s.store.Log.Flush(ctx) == nil { // one that has just become known waits to be written
+		times, err = s.store.Agents.Assign(ctx, device, name)
+	}
 	return times, rosterError(err)
 }
 

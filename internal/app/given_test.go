@@ -45,7 +45,6 @@ func TestGivenAgentEndsRole(t *testing.T) {
 				h.app.crew.setAgents(castOf(h.app.crew.settings(), h.app.crew.texts, nil))
 			}
 			d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true})
-			time.Sleep(time.Second) // the book has written it
 			f(ctx, t, h, d, func(to string) {
 				t.Helper()
 				types(ctx, t, d, "hello")

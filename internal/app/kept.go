@@ -64,13 +64,17 @@ func (k *keeper) orNone() agent.Keeper {
 	return k
 }
 
+var errForgotten = errors.New("the device was forgotten")
+
 // Load returns what was learned of the device, and its last talk. Its sources get what the device offered before.
 func (k *keeper) Load(ctx context.Context) (past agent.Past, err error) {
 	docs, err := k.store.Devices.Learned(ctx, k.deviceID)
 	if err != nil {
 		return past, err
 	}
-	if err := k.restore(docs); err != nil {
+	err = errForgotten
+	k.valid(func() { err = k.restore(docs) }) // else a slow disk brings back what the device offered before
+	if err != nil {
 		return past, err
 	}
 	if doc := docs[learnedName]; doc != "" {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -176,11 +177,16 @@ func TestMessagesComeBack(t *testing.T) {
 	if err != nil || len(calls) != 1 || calls[0].Name != "home.heat" || calls[0].Result != "21" || calls[0].Fault == "" || calls[0].Took != time.Second {
 		t.Errorf("%+v %v", calls, err)
 	}
+	late := a.keeper(wire.Session{DeviceID: "m"})
+	a.forgetting.begin("m")
+	if past, err := late.Load(t.Context()); !errors.Is(err, errForgotten) || past.Talk.ID != "" {
+		t.Errorf("of a device that was forgotten since: %+v %v", past, err)
+	}
 	k.Erase(talk.ID)
 	if err := a.stored.Log.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if past, err := k.Load(t.Context()); err != nil || len(past.Memory.History) != 0 || past.Memory.Role != "pirate" {
+	if past, err := a.keeper(wire.Session{DeviceID: "m"}).Load(t.Context()); err != nil || len(past.Memory.History) != 0 || past.Memory.Role != "pirate" {
 		t.Errorf("%+v %v", past, err)
 	}
 }
