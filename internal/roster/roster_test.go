@@ -36,7 +36,7 @@ func (u *users) Stage(_ context.Context, docs map[string]string, changed string)
 }
 
 func (u *users) Names() []string {
-	return slices.Sorted(maps.Keys(map[string]bool{"file": true, "pirate": u.now["pirate"] != ""}))
+	return slices.Sorted(maps.Keys(map[string]bool{"file": true, "prompt": true, "pirate": u.now["pirate"] != ""}))
 }
 
 func (u *users) Agent(name string) roster.Seen {
@@ -145,6 +145,7 @@ func TestRefusals(t *testing.T) {
 		{restore("pirate", 7), roster.Missing, "1"},
 		{restore("pirat", 1), roster.Missing, "pirate"},
 		{r.Delete(ctx, "pirat"), roster.Missing, "did you mean pirate?"},
+		{r.Delete(ctx, "prompt"), roster.Missing, "no agent prompt that was made here"},
 		{r.Delete(ctx, "file"), roster.Conflict, "config.yaml:7"},
 		{r.Assign(ctx, "d", "pirat"), roster.Missing, "did you mean pirate?"},
 		{r.Assign(ctx, "pinned", "pirate"), roster.Conflict, "config.yaml:9"},
