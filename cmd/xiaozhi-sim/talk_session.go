@@ -160,12 +160,15 @@ func (t *talker) attempt(ctx context.Context, p prompt) error {
 	}
 	t.replies = append(t.replies, reply)
 	t.out.latency(said, reply)
-	return t.call.turnedAway(ctx)
+	if reply.Cut { // the words cut what a server says that turns the device away: it hangs up when that has been heard
+		return t.call.turnedAway(ctx, time.Second)
+	}
+	return t.call.turnedAway(ctx, hangingUp)
 }
 
 // turnedAway returns why a server hangs up that does not serve this device: it says so first, which is no reply.
-func (c *call) turnedAway(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, hangingUp)
+func (c *call) turnedAway(ctx context.Context, within time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	select {
 	case <-c.device.Done():
