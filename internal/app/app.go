@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"xiaozhi/agent"
@@ -103,6 +106,11 @@ func newApp(cfg *config.Config, o Options) *App {
 	}
 	// Before anybody has a copy of outside.
 	a.outside.named = func(id string) string { return cmp.Or(cfg.Devices.ByID[id].Name, a.book.Name(id)) }
+	a.outside.given = func(name string) bool {
+		called := func(d config.Device) bool { return d.Name != "" && strings.EqualFold(d.Name, name) }
+		return slices.ContainsFunc(slices.Collect(maps.Values(cfg.Devices.ByID)), called) ||
+			slices.ContainsFunc(a.book.List(), func(k identity.Known) bool { return k.Name != "" && strings.EqualFold(k.Name, name) })
+	}
 	return a
 }
 

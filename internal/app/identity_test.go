@@ -134,6 +134,14 @@ func TestImpostor(t *testing.T) {
 			t.Errorf("the speaker's own talk is another: %s", words)
 		}
 		d.Close()
+		pretender := h.boot(ctx, devicetest.Options{DeviceID: "kitchen", ClientID: "its own"}, nil)
+		if done := h.called("device.abort", `{"device_id":"Kitchen"}`); !strings.Contains(done, `"success":false`) {
+			t.Errorf("while the speaker is away, who calls itself so gets what is meant for it: %s", done)
+		}
+		pretender.Close()
+		if err := h.app.book.Forget(ctx, "kitchen"); err != nil {
+			t.Error(err)
+		}
 		again := h.boot(ctx, speaker, nil) // its flash has the token, which it is not told again
 		says(ctx, t, again, "and now")
 		if words, _ := h.request(); !strings.Contains(words, "Berta") {

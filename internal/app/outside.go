@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/remote"
@@ -33,11 +34,15 @@ type outside struct {
 	devices *directory.Devices
 	calls   *router.Journal        // of all devices, connected or not
 	named   func(id string) string // what a device is called now, which may be another name than when it connected
+	given   func(name string) bool // whether a device, connected or not, is called so
 }
 
 func newOutside() outside {
-	return outside{directory.New(), router.NewJournal(), func(string) string { return "" }}
+	return outside{directory.New(), router.NewJournal(), func(string) string { return "" }, func(string) bool { return false }}
 }
+
+// Named reports whether a device, connected or not, is called so.
+func (o outside) Named(name string) bool { return o.given(strings.TrimSpace(name)) }
 
 // List describes the connected devices.
 func (o outside) List() []offer.Device {

@@ -161,3 +161,5 @@ func TestDeviceAPIEmpty(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+func (h house) Named(string) bool { return false }

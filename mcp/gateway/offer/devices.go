@@ -26,6 +26,8 @@ type Device struct {
 type Devices interface {
 	// List returns the devices in a stable order.
 	List() []Device
+	// Named reports whether a person has given this name to a device, connected or not.
+	Named(name string) bool
 	// Offers returns the tools that a connected device's model is offered, by the
 	// device's id in lower case.
 	Offers(id string) ([]router.Offer, bool)
@@ -135,7 +137,11 @@ func pick(ctx context.Context, devices Devices, meant string) (string, error) {
 		}
 		return "", errors.New(who.Say("gateway/device-unnamed", strings.Join(idsOf(all), ", ")))
 	}
-	for _, means := range []func(d Device, meant string) bool{byAddress, byName, byID, byStream} {
+	means := []func(d Device, meant string) bool{byAddress, byName}
+	if !devices.Named(meant) { // the one that is called so is away
+		means = append(means, byID, byStream)
+	}
+	for _, means := range means {
 		fit := slices.DeleteFunc(slices.Clone(all), func(d Device) bool { return !means(d, meant) })
 		switch len(fit) {
 		case 0:

@@ -152,6 +152,8 @@ type pretenders struct {
 	list []Device
 }
 
+func (pretenders) Named(name string) bool { return name == "cellar" }
+
 func (p pretenders) List() []Device { return slices.Clone(p.list) }
 
 // TestPickIsNotFooled: a device says its own id, so it may say what another is named, or
@@ -159,7 +161,7 @@ func (p pretenders) List() []Device { return slices.Clone(p.list) }
 func TestPickIsNotFooled(t *testing.T) {
 	h := pretenders{list: []Device{
 		{ID: "bedroom"}, {ID: "device-fe0000000001"}, {ID: "device-kitchen"}, {ID: "fe:00:00:00:00:01", Name: "Bedroom"},
-		{ID: "fe:00:00:00:00:01~0293ebb0"}, {ID: "fe:00:00:00:00:02", Name: "fe:00:00:00:00:01"}, {ID: "fe;00;00;00;00;01"}, {ID: "r/1"}, {ID: "r;1"},
+		{ID: "fe:00:00:00:00:01~0293ebb0"}, {ID: "fe:00:00:00:00:02", Name: "fe:00:00:00:00:01"}, {ID: "fe;00;00;00;00;01"}, {ID: "r/1"}, {ID: "r;1"}, {ID: "cellar"},
 	}}
 	ctx := catalog.WithCaller(t.Context(), english())
 	for meant, want := range map[string]string{
@@ -167,7 +169,8 @@ func TestPickIsNotFooled(t *testing.T) {
 		"FE-00-00-00-00-01": "fe:00:00:00:00:01", "fe0000000001": "fe:00:00:00:00:01", "device-fe0000000001": "fe:00:00:00:00:01",
 		"fe00.0000.0002": "fe:00:00:00:00:02", "fe:00:00:00:00:01~0293ebb0": "fe:00:00:00:00:01~0293ebb0",
 		"r/1": "r/1", "r;1": "r;1", "device-kitchen": "device-kitchen", "kitchen": "",
-		"device-r-1": "", "fe:00:00:00:00:03": "", "device-fe0000000003": "",
+		"device-r-1": "", "cellar": "", // of one that is away
+		"fe:00:00:00:00:03": "", "device-fe0000000003": "",
 	} {
 		id, err := pick(ctx, h, meant)
 		if id != want || (err == nil) != (want != "") {

@@ -119,3 +119,5 @@ func (h *home) Call(_ context.Context, id string, c mcp.Call) (mcp.ActionRespons
 }
 
 func (h *home) Calls(string) []router.Record { return nil }
+
+func (h *home) Named(string) bool { return false }
