@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -143,7 +144,7 @@ func (b *Book) Run(ctx context.Context) {
 // written writes down what has changed, and logs that it cannot. If ctx ends meanwhile, for a device that has
 // gone, [Book.Run] does it.
 func (b *Book) written(ctx context.Context) {
-	if err := b.flush(ctx, commitTime); err != nil && ctx.Err() == nil {
+	if err := b.Flush(ctx); err != nil && ctx.Err() == nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.notices.due("", time.Now()) {
@@ -153,38 +154,79 @@ func (b *Book) written(ctx context.Context) {
 }
 
 // Flush writes down all that has changed: what refers to a device can be kept when it returns nil.
-func (b *Book) Flush(ctx context.Context) error { return b.flush(ctx, commitTime) }
+func (b *Book) Flush(ctx context.Context) error { return b.flush(ctx, commitTime).any() }
 
-// flush writes down all that has changed, within a time.
-func (b *Book) flush(ctx context.Context, limit time.Duration) error {
+// unwritten are the ids that could not be written down, with the reason.
+type unwritten map[string]error
+
+// any returns one of the reasons, or nil.
+func (u unwritten) any() error {
+	for _, err := range u {
+		return err
+	}
+	return nil
+}
+
+// flush writes down all that has changed, within a time, in one step. If that fails, each address is a step of its own:
+// a record that the store refuses keeps no other from being written. What fails stays to be written.
+func (b *Book) flush(ctx context.Context, limit time.Duration) unwritten {
 	b.saving.Lock()
 	defer b.saving.Unlock()
-	c, ids := b.change()
+	ids := b.takeDirty()
 	if len(ids) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlowDisk)
 	defer cancel()
-	err := b.o.Records.Commit(ctx, c)
+	err := b.o.Records.Commit(ctx, b.change(ids))
 	if err == nil {
 		return nil
 	}
+	failed := unwritten{}
+	for _, some := range byAddress(ids) {
+		if ctx.Err() == nil && len(some) < len(ids) {
+			err = b.o.Records.Commit(ctx, b.change(some))
+		}
+		if err == nil {
+			continue
+		}
+		for _, id := range some {
+			failed[id] = err
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, id := range ids {
+	for id := range failed {
 		b.dirty[id] = true
 	}
-	return err
+	return failed
 }
 
 var errSlowDisk = errors.New("the disk took too long")
 
-// change takes what is to be written.
-func (b *Book) change() (c Change, ids []string) {
+// byAddress groups ids, because the records of an address change together.
+func byAddress(ids []string) map[string][]string {
+	groups := map[string][]string{}
+	for _, id := range ids {
+		groups[AddressOf(id)] = append(groups[AddressOf(id)], id)
+	}
+	return groups
+}
+
+// takeDirty returns the ids of what is to be written, which nobody else writes then.
+func (b *Book) takeDirty() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for id := range b.dirty {
-		ids = append(ids, id)
+	ids := slices.Collect(maps.Keys(b.dirty))
+	clear(b.dirty)
+	return ids
+}
+
+// change is what is to be written of some ids, as it is now.
+func (b *Book) change(ids []string) (c Change) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range ids {
 		e := b.byID[id]
 		if e == nil {
 			c.Drop = append(c.Drop, id)
@@ -198,8 +240,7 @@ func (b *Book) change() (c Change, ids []string) {
 			c.Settled = append(c.Settled, id)
 		}
 	}
-	clear(b.dirty)
-	return c, ids
+	return c
 }
 
 // touch has a record written down soon, as it is then. The caller holds mu.

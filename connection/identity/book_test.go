@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,7 @@ type failing struct {
 	*Memory
 	mu    sync.Mutex
 	err   error
+	never string // id of a record that is never taken
 	takes time.Duration
 }
 
@@ -43,6 +45,9 @@ func (f *failing) Commit(ctx context.Context, c Change) error {
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return f.err
+	}
+	if slices.ContainsFunc(c.Save, func(r Record) bool { return r.ID == f.never }) {
+		return errors.New("this one is never taken")
 	}
 	time.Sleep(f.takes)
 	return f.Memory.Commit(ctx, c)
@@ -619,6 +624,29 @@ func TestNotWritten(t *testing.T) {
 	}
 	r.records.err = nil
 	if _, err := r.Accept(t.Context(), code, "anna"); err != nil {
+		t.Errorf("later: %v", err)
+	}
+}
+
+// TestOneRecordIsRefused: a record that the store never takes keeps no other device from being paired and written down.
+func TestOneRecordIsRefused(t *testing.T) {
+	r := newRig(t, ask)
+	const odd = "24:6f:28:00:00:0d"
+	r.records.never = odd
+	r.ota(home(odd, clientB))
+	code := r.ota(home(speaker, clientA)).Away.Code
+	if _, err := r.Accept(t.Context(), code, "anna"); err != nil {
+		t.Errorf("accept: %v", err)
+	}
+	if err := r.Rename(t.Context(), odd, "Kitchen"); !errors.Is(err, ErrNotWritten) {
+		t.Errorf("the odd one: %v", err)
+	}
+	records, _, err := r.records.Load(t.Context())
+	if err != nil || len(records) != 1 || records[0].ID != speaker || records[0].By != "anna" {
+		t.Errorf("%+v %v", records, err)
+	}
+	r.records.never = ""
+	if err := errors.Join(r.Flush(t.Context()), r.Rename(t.Context(), odd, "Kitchen")); err != nil {
 		t.Errorf("later: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -221,7 +222,8 @@ func (b *Book) act(ctx context.Context, limit time.Duration, do func() (id strin
 	if err != nil {
 		return err
 	}
-	if err := b.flush(ctx, limit); err != nil {
+	failed := b.flush(ctx, limit)
+	if err := cmp.Or(failed[id], failed[AddressOf(id)]); err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for t := range touched {
