@@ -14,14 +14,14 @@ import (
 )
 
 // readPassword reads a password from a file, from standard input, or from a person, who sees nothing of it.
-func readPassword(file string, stdin io.Reader, stderr io.Writer, twice bool) (word string, err error) {
+func readPassword(file string, stdin io.Reader, stderr io.Writer) (word string, err error) {
 	defer func() {
 		if err == nil && word == "" {
 			err = errors.New(message.Both("people/no-word"))
 		}
 	}()
 	if terminal, ok := stdin.(*os.File); file == "" && ok && term.IsTerminal(int(terminal.Fd())) {
-		return askPassword(terminal, stderr, twice)
+		return askPassword(terminal, stderr)
 	}
 	if file != "" && file != "-" {
 		f, err := os.Open(file)
@@ -52,10 +52,11 @@ func readLine(stdin io.Reader) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-func askPassword(terminal *os.File, stderr io.Writer, twice bool) (string, error) {
+// askPassword asks a person for a new password twice.
+func askPassword(terminal *os.File, stderr io.Writer) (string, error) {
 	first, err := askHidden("people/password", terminal, stderr)
-	if err != nil || !twice {
-		return first, err
+	if err != nil {
+		return "", err
 	}
 	again, err := askHidden("people/again", terminal, stderr)
 	if err == nil && again != first {

@@ -38,7 +38,7 @@ const userUsage = `usage: xiaozhi user [flags]
 type people struct {
 	accounts *account.Service
 	by       account.Actor
-	password func(twice bool) (string, error)
+	password string // that was asked for
 	out      io.Writer
 }
 
@@ -48,22 +48,24 @@ type userCommand struct {
 	least, most int
 	do          func(p people, ctx context.Context, args []string) error
 	named       int // which of the words is the name of an account
+	role        int // which of the words is a role, if it is there; 0 is none
+	password    bool
 }
 
 func userCommands() map[string]userCommand {
 	return map[string]userCommand{
-		"":         {"", 0, 0, people.list, 0},
-		"add":      {"NAME [ROLE]", 1, 2, people.add, 0},
-		"passwd":   {"NAME", 1, 1, people.passwd, 0},
-		"role":     {"NAME ROLE", 2, 2, people.role, 0},
-		"disable":  {"NAME", 1, 1, people.disable, 0},
-		"enable":   {"NAME", 1, 1, people.enable, 0},
-		"delete":   {"NAME", 1, 1, people.delete, 0},
-		"invites":  {invitesWants, 0, 2, people.invites, 0},
-		"sessions": {"NAME [end]", 1, 2, people.sessions, 0},
-		"totp":     {"off NAME", 2, 2, people.totp, 1},
-		"devices":  {devicesWants, 1, 3, people.devices, 0},
-		"token":    {tokenWants, 1, 5, people.token, 0},
+		"":         {do: people.list},
+		"add":      {wants: "NAME [ROLE]", least: 1, most: 2, do: people.add, role: 1, password: true},
+		"passwd":   {wants: "NAME", least: 1, most: 1, do: people.passwd, password: true},
+		"role":     {wants: "NAME ROLE", least: 2, most: 2, do: people.role, role: 1},
+		"disable":  {wants: "NAME", least: 1, most: 1, do: people.disable},
+		"enable":   {wants: "NAME", least: 1, most: 1, do: people.enable},
+		"delete":   {wants: "NAME", least: 1, most: 1, do: people.delete},
+		"invites":  {wants: invitesWants, most: 2, do: people.invites},
+		"sessions": {wants: "NAME [end]", least: 1, most: 2, do: people.sessions},
+		"totp":     {wants: "off NAME", least: 2, most: 2, do: people.totp, named: 1},
+		"devices":  {wants: devicesWants, least: 1, most: 3, do: people.devices},
+		"token":    {wants: tokenWants, least: 1, most: 5, do: people.token},
 	}
 }
 
@@ -105,11 +107,14 @@ func user(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		fmt.Fprintln(stderr, "xiaozhi user:", message.Both("people/wants", name, command.wants))
 		return 2
 	}
-	err := withAccounts(ctx, *file, *data, func(s *account.Service) error {
-		p := people{accounts: s, by: account.Actor{Name: systemUser(), Via: account.ViaCommand}, out: stdout}
-		p.password = func(twice bool) (string, error) { return readPassword(*from, stdin, stderr, twice) }
-		return command.do(p, ctx, rest)
-	})
+	p := people{by: account.Actor{Name: systemUser(), Via: account.ViaCommand}, out: stdout}
+	err := command.ask(&p, rest, func() (string, error) { return readPassword(*from, stdin, stderr) })
+	if err == nil {
+		err = withAccounts(ctx, *file, *data, func(s *account.Service) error {
+			p.accounts = s
+			return command.do(p, ctx, rest)
+		})
+	}
 	switch {
 	case errors.Is(err, account.ErrNoUser) && len(rest) > 0:
 		fmt.Fprintf(stderr, "xiaozhi user: %s\n", message.Both("people/unknown", rest[command.named]))
@@ -119,6 +124,20 @@ func user(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		return 0
 	}
 	return 1
+}
+
+// ask looks at the role and reads the password that the command needs, before it holds the data folder: a server may start
+// meanwhile.
+func (c userCommand) ask(p *people, args []string, password func() (string, error)) (err error) {
+	if c.role > 0 && c.role < len(args) {
+		if _, err := account.ParseRole(args[c.role]); err != nil {
+			return err
+		}
+	}
+	if c.password {
+		p.password, err = password()
+	}
+	return err
 }
 
 // withAccounts runs f with the accounts of a data folder.
@@ -183,15 +202,8 @@ func (p people) add(ctx context.Context, args []string) error {
 	} else if !p.accounts.HasOwner(ctx) {
 		role = account.Owner
 	}
-	if _, err := account.ParseRole(string(role)); err != nil {
-		return err
-	}
-	word, err := p.password(true)
-	if err != nil {
-		return err
-	}
 	owned := p.accounts.HasOwner(ctx)
-	if err := p.accounts.Add(ctx, p.by, account.NewUser{Name: args[0], Role: role, Password: word}); err != nil {
+	if err := p.accounts.Add(ctx, p.by, account.NewUser{Name: args[0], Role: role, Password: p.password}); err != nil {
 		return err
 	}
 	fmt.Fprintln(p.out, message.Both("people/added", args[0], role))
@@ -204,11 +216,7 @@ func (p people) add(ctx context.Context, args []string) error {
 }
 
 func (p people) passwd(ctx context.Context, args []string) error {
-	word, err := p.password(true)
-	if err != nil {
-		return err
-	}
-	return p.done(p.accounts.SetPassword(ctx, p.by, args[0], word))
+	return p.done(p.accounts.SetPassword(ctx, p.by, args[0], p.password))
 }
 
 func (p people) role(ctx context.Context, args []string) error {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,5 +122,30 @@ func TestUserCommands(t *testing.T) {
 	t.Setenv("XIAOZHI_STORE__DRIVER", "none")
 	if code, _, why := runUser(t, ""); code != 1 || !strings.Contains(why, "store.driver") {
 		t.Errorf("without a store: %d %s", code, why)
+	}
+}
+
+// askedBefore is a person who is asked for a password: nothing of the data folder may be held until there is an answer.
+type askedBefore struct {
+	t    *testing.T
+	data string
+	io.Reader
+}
+
+func (a askedBefore) Read(b []byte) (int, error) {
+	if _, err := os.Stat(a.data); !errors.Is(err, fs.ErrNotExist) {
+		a.t.Errorf("the data folder is in use while the person thinks: %v", err)
+	}
+	return a.Reader.Read(b)
+}
+
+// TestUserAskedFirst: a server may start while somebody is asked for a password.
+func TestUserAskedFirst(t *testing.T) {
+	bare(t)
+	t.Chdir(t.TempDir())
+	var out, errs bytes.Buffer
+	stdin := askedBefore{t, "data", strings.NewReader(goodPassword + "\n")}
+	if code := user(t.Context(), []string{"add", "ann"}, stdin, &out, &errs); code != 0 {
+		t.Errorf("%d %s%s", code, out.String(), errs.String())
 	}
 }
