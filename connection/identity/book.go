@@ -172,7 +172,10 @@ func (u unwritten) any() error {
 func (b *Book) flush(ctx context.Context, limit time.Duration) unwritten {
 	b.saving.Lock()
 	defer b.saving.Unlock()
-	ids := b.takeDirty()
+	b.mu.Lock()
+	ids := slices.Collect(maps.Keys(b.dirty))
+	clear(b.dirty)
+	b.mu.Unlock()
 	if len(ids) == 0 {
 		return nil
 	}
@@ -213,16 +216,7 @@ func byAddress(ids []string) map[string][]string {
 	return groups
 }
 
-// takeDirty returns the ids of what is to be written, which nobody else writes then.
-func (b *Book) takeDirty() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	ids := slices.Collect(maps.Keys(b.dirty))
-	clear(b.dirty)
-	return ids
-}
-
-// change is what is to be written of some ids, as it is now.
+// change returns what is to be written of some ids, as it is now.
 func (b *Book) change(ids []string) (c Change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
