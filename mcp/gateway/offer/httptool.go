@@ -189,7 +189,7 @@ func (q HTTPRequest) compile(ctx context.Context, from secret.Sources) (*page, e
 		p.headers["Content-Type"] = header{text: "application/json"}
 	}
 	p.client = &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) > 5 || r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme { // it would get the headers
+		if len(via) > 5 || r.URL.Host != via[0].URL.Host || r.URL.Scheme == "http" && via[0].URL.Scheme == "https" { // it would get the headers
 			return http.ErrUseLastResponse
 		}
 		return nil
