@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,7 +47,7 @@ func (in *intent) complete(now time.Time) bool {
 	}
 	isTime := func(words string) bool {
 		_, _, err := spoken.When(words, now)
-		return err == nil || errors.Is(err, spoken.ErrPast) // the tool says that it has passed
+		return err == nil || errors.Is(err, spoken.ErrPast) || errors.Is(err, spoken.ErrNoDate) || errors.Is(err, spoken.ErrTooLong) // the tool says so
 	}
 	if in.asked.when != "" {
 		if !isTime(in.asked.when) {
@@ -61,6 +62,9 @@ func (in *intent) complete(now time.Time) bool {
 	}
 	for n := len(parts); n > 0; n-- { // the time first, as much as is one
 		when, what := strings.Join(parts[:n], join), strings.Join(parts[n:], join)
+		if what != "" && splits.MatchString(parts[n-1]+parts[n]) || what != "" && openRange.MatchString(when) {
+			continue
+		}
 		if (what == "" || join == "" || withoutLead(what) != what) && isTime(strings.TrimPrefix(when, "for ")) {
 			in.asked.when, in.asked.what = strings.TrimPrefix(when, "for "), withoutLead(what)
 			return true
@@ -74,6 +78,13 @@ func (in *intent) complete(now time.Time) bool {
 	}
 	return false
 }
+
+var (
+	// splits is within a number: of 三十一号, 三十 is no day.
+	splits = regexp.MustCompile(`^([0-9]{2}|[一二两三四五六七八九]十|十[一二三四五六七八九])$`)
+	// openRange ends in a day that may begin another word: 周二到三亚 is a journey.
+	openRange = regexp.MustCompile(`^(周|星期|礼拜)[一二三四五六日天](到|至)[一二三四五六日天]$`)
+)
 
 // withoutLead drops the word that joins a request with what it is about.
 func withoutLead(words string) string {
@@ -137,7 +148,7 @@ func (r request) cancel(in intent) (providers.Delta, bool) {
 func timerKind(said string) string {
 	said = strings.ToLower(said)
 	timers := containsAny(said, []string{"timer", "countdown", "定时", "计时"})
-	reminders := containsAny(said, []string{"reminder", "提醒"})
+	reminders := containsAny(said, []string{"remind", "提醒"})
 	switch {
 	case timers && !reminders:
 		return "timer"

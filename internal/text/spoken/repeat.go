@@ -2,6 +2,7 @@ package spoken
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,18 +130,16 @@ func (c *cursor) dayRange() (string, bool) {
 	if !c.take("每个", "每逢") {
 		c.take("每")
 	}
-	var day func() (string, bool)
+	day, bare := c.weekdayName, false
 	if c.weekWord() {
-		day = func() (string, bool) { c.weekWord(); return c.chineseDay() }
-	} else {
-		day = c.weekdayName
+		day = func() (string, bool) { bare = !c.weekWord(); return c.chineseDay() }
 	}
 	first, ok := day()
 	if !ok || !c.take("到", "至", " to ", " through ", " until ", " till ") {
 		return "", false
 	}
 	last, ok := day()
-	if !ok {
+	if !ok || bare && !c.endsDays() {
 		return "", false
 	}
 	c.take("每天")
@@ -148,6 +147,19 @@ func (c *cursor) dayRange() (string, bool) {
 		return "FREQ=WEEKLY;BYDAY=" + strings.Join(days, ","), true
 	}
 	return "FREQ=DAILY", true
+}
+
+// endsDays reports whether what comes next can follow the days of a range, and makes no other word of the last one:
+// 周一到五早上, but 周二到三亚 is a journey.
+func (c *cursor) endsDays() bool {
+	for _, word := range []string{"每", "的", "都", " ", ",", "提醒", "叫", "喊", "通知"} {
+		if strings.HasPrefix(c.rest, word) {
+			return true
+		}
+	}
+	ahead, k := *c, clock{}
+	k.read(&ahead)
+	return c.rest == "" || ahead.rest != c.rest
 }
 
 // daysBetween lists the days from one to another, which may be in the next week.
@@ -339,6 +351,9 @@ func (c *cursor) chineseEvery() (string, bool) {
 	return "", false
 }
 
+// lateHour is an hour whose first sign is also a day of the week: 每周一二十点 is at 20:00.
+var lateHour = regexp.MustCompile(`^二十[一二三四]?点`)
+
 // chineseDays reads the days of a week: 一三五, 二和周四, 的周二. named: the word for the week
 // comes again before a day.
 func (c *cursor) chineseDays(named bool) string {
@@ -348,7 +363,7 @@ func (c *cursor) chineseDays(named bool) string {
 		c.skip("的", "和", "跟", "、", ",", "及")
 		c.skip("每")
 		again := c.weekWord()
-		if named && !again && len(days) == 0 {
+		if named && !again && len(days) == 0 || len(days) > 0 && !again && lateHour.MatchString(c.rest) {
 			*c = before
 			break
 		}

@@ -34,6 +34,7 @@ func TestWhen(t *testing.T) {
 		"周一到周日每天早上七点": "FREQ=DAILY 11-21 07:00", "每周一到五早上七点": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR 11-21 07:00", "每周六到周一早上九点": "FREQ=WEEKLY;BYDAY=MO,SA,SU 11-21 09:00",
 		"monday to friday at 7": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR 11-21 07:00", "every monday through thursday at 7 am": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH 11-21 07:00", "from friday to sunday at 9": "FREQ=WEEKLY;BYDAY=FR,SA,SU 11-21 09:00",
 		"每周二十点": "FREQ=WEEKLY;BYDAY=TU 11-21 10:00", "每周一三五十点": "FREQ=WEEKLY;BYDAY=MO,WE,FR 11-21 10:00", "每周三点": "FREQ=WEEKLY 11-21 03:00", "每逢周一早上七点": "FREQ=WEEKLY;BYDAY=MO 11-21 07:00",
+		"每周二二十点": "FREQ=WEEKLY;BYDAY=TU 11-21 20:00", "每周一二十一点半": "FREQ=WEEKLY;BYDAY=MO 11-21 21:30", "周一到五7点": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR 11-21 07:00", "周一到五": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR 11-21 09:00",
 		"隔天早上七点": "FREQ=DAILY;INTERVAL=2 11-21 07:00", "隔周周二下午三点": "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU 11-21 15:00",
 		"on the first monday of the month": "FREQ=MONTHLY;BYDAY=1MO 11-21 09:00", "the first monday of the month at 9": "FREQ=MONTHLY;BYDAY=1MO 11-21 09:00", "every last friday at 5 pm": "FREQ=MONTHLY;BYDAY=-1FR 11-21 17:00", "every first monday at noon": "FREQ=MONTHLY;BYDAY=1MO 11-21 12:00",
 		"every two weeks on monday and friday at 10": "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR 11-21 10:00", "every fortnight": "FREQ=WEEKLY;INTERVAL=2 11-21 09:00", "every november 25 at 8 am": "FREQ=YEARLY 11-25 08:00",
@@ -46,7 +47,7 @@ func TestWhen(t *testing.T) {
 			t.Errorf("When(%q) = %s, %v, want %s", words, got, err, want)
 		}
 	}
-	for _, words := range []string{"", "soon", "every", "every banana", "每", "every day at 25:00", "每天吃药"} {
+	for _, words := range []string{"", "soon", "every", "every banana", "每", "every day at 25:00", "每天吃药", "周二到三亚", "每周一到二楼", "every February 30", "每年2月30日"} {
 		if at, rule, err := When(words, now); err == nil {
 			t.Errorf("When(%q) = %v %s, want an error", words, at, rule)
 		}
