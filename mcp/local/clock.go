@@ -120,6 +120,8 @@ func badTime(ctx context.Context, given string, err error) mcp.ActionResponse {
 	switch {
 	case errors.Is(err, spoken.ErrPast):
 		id = "local/time-past"
+	case errors.Is(err, spoken.ErrNoDate):
+		id = "local/time-no-date"
 	case errors.Is(err, spoken.ErrTooLong):
 		id = "local/time-long"
 	}

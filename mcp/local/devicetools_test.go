@@ -99,6 +99,8 @@ func TestConversationToolErrors(t *testing.T) {
 	for name, test := range map[string]struct{ language, tool, arguments, want string }{
 		"no length":      {"zh", "set_timer", `{"text":"x"}`, "要多久？请给出 seconds 或 duration"},
 		"nonsense":       {"en", "set_timer", `{"duration":"soon"}`, `"soon": "soon" is no length of time such as 10分钟 or 2h30m`},
+		"no such date":   {"en", "set_reminder", `{"time":"on February 30","text":"x"}`, `"on February 30": this date does not exist`},
+		"没有这天":           {"zh", "set_reminder", `{"time":"2月30日","text":"x"}`, `"2月30日": 没有这个日期`},
 		"past":           {"zh", "set_reminder", `{"time":"今天早上七点","text":"x"}`, `"今天早上七点": 这个时间已经过去了`},
 		"too far":        {"zh", "set_reminder", `{"time":"5000天后","text":"x"}`, `"5000天后": 不能超过一年`},
 		"no such role":   {"en", "change_role", `{"role":"pirate"}`, `invalid arguments for change_role: argument "role": enum: pirate does not equal any of: [poet original]`},

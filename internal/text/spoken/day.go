@@ -11,6 +11,7 @@ import (
 // day is a day that was said.
 type day struct {
 	known                   bool
+	absent                  bool      // there is no such day: February 30
 	date                    time.Time // any time of it
 	today                   bool
 	named                   bool // by its day of the week
@@ -70,8 +71,8 @@ func (d *day) again(c *cursor, now time.Time) bool {
 	if other.named {
 		named, dated = dated, named
 	}
-	same := named.date.Equal(dated.date)
-	if named.weekly {
+	same := dated.absent || named.date.Equal(dated.date)
+	if named.weekly && !dated.absent {
 		same = named.date.Weekday() == dated.date.Weekday()
 	}
 	if !same {
@@ -151,6 +152,9 @@ func Day(s string, now time.Time) (time.Time, error) {
 	var d day
 	if !d.read(c, now) || strings.Trim(c.rest, " ") != "" {
 		return time.Time{}, fmt.Errorf("%q is no day such as 2026-02-17 or 明天", text.Cut(s, maxQuoted))
+	}
+	if d.absent {
+		return time.Time{}, ErrNoDate
 	}
 	return d.date, nil
 }
@@ -337,7 +341,7 @@ func (c *cursor) month() int {
 	return 0
 }
 
-// on is the date, if there is such a day; of a day without a year or a month the
+// on is the date, which may be one that no such month has; of a day without a year or a month the
 // first one from there on that there is: 31号 in November, 2月29日.
 func (d *day) on(year, month, n int, now time.Time) bool {
 	if year < 1 || year > 9999 || month < 1 || (month > 12 && !d.monthly) || n < 1 || n > 31 {
@@ -349,14 +353,12 @@ func (d *day) on(year, month, n int, now time.Time) bool {
 			d.known, d.date = true, date
 			return true
 		}
-		switch {
-		case d.yearly:
+		if d.yearly {
 			year++
-		case d.monthly:
+		} else if d.monthly {
 			month++
-		default:
-			return false
 		}
 	}
-	return false
+	d.known, d.absent = true, true
+	return true
 }

@@ -13,6 +13,8 @@ import (
 var (
 	// ErrPast says that a time has passed already.
 	ErrPast = errors.New("that time has passed")
+	// ErrNoDate says that a month has no such day: February 30.
+	ErrNoDate = errors.New("this date does not exist")
 	// ErrRepeats says that a time comes again and again.
 	ErrRepeats = errors.New("it comes again and again in a way that is not understood")
 )
@@ -106,7 +108,7 @@ func AtClock(words string, t time.Time) (at, isClock bool) {
 	if !k.known || err != nil {
 		return false, false
 	}
-	evening := k.part == wholeDay && !k.exact && k.hour <= 12 && (hour+12)%24 == t.Hour()
+	evening := k.part == wholeDay && !k.exact && k.hour >= 1 && k.hour <= 12 && (hour+12)%24 == t.Hour()
 	return (hour%24 == t.Hour() || evening) && k.minute == t.Minute(), true
 }
 
@@ -154,7 +156,10 @@ func (k clock) on(d day, now time.Time) (time.Time, error) {
 		k.hour = 9
 	}
 	hour, err := k.hour24()
-	if err != nil {
+	switch {
+	case d.absent:
+		return time.Time{}, ErrNoDate
+	case err != nil:
 		return time.Time{}, err
 	}
 	at := func(add, hour int) time.Time {

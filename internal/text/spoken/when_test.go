@@ -75,7 +75,7 @@ func TestTimeErrors(t *testing.T) {
 	for text, want := range map[string]error{
 		"今天早上七点": ErrPast, "today at 9 am": ErrPast, "2026-11-21 15:04:05": ErrPast, "2025-01-01": ErrPast, "2024年1月1日": ErrPast,
 		"每天早上七点": ErrRepeats, "every day at 7": ErrRepeats, "2000天后": ErrTooLong, "2030-01-01 08:00": ErrTooLong,
-		"": nil, "soon": nil, "吃饭的时候": nil, "25:00": nil, "7:75": nil, "明天三十点": nil, "2月30日": nil, "明天明天": nil, "7 pm am": nil, "tomorrow at the beach": nil,
+		"": nil, "soon": nil, "吃饭的时候": nil, "25:00": nil, "7:75": nil, "明天三十点": nil, "2月30日": ErrNoDate, "四月三十一号早上七点": ErrNoDate, "明年2月29日": ErrNoDate, "on february 30 at 7": ErrNoDate, "31 april": ErrNoDate, "2027-02-29": ErrNoDate, "明天明天": nil, "7 pm am": nil, "tomorrow at the beach": nil,
 		"下下下下下下周一": nil, "的": nil,
 	} {
 		got, err := Time(text, now)
@@ -129,6 +129,12 @@ func TestAtClock(t *testing.T) {
 		atEve, _ := AtClock(words, eve)
 		if got := [3]bool{atSeven, atEve, clock}; got != want {
 			t.Errorf("%q: %v, want %v", words, got, want)
+		}
+	}
+	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for words, want := range map[string]bool{"零点": false, "0:00": false, "12点": true} {
+		if at, _ := AtClock(words, noon); at != want {
+			t.Errorf("%q at noon: %v", words, at)
 		}
 	}
 }
