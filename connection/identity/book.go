@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ type Book struct {
 	o   Options
 	log *slog.Logger
 
-	saving  sync.Mutex    // held while a change is written, so that the last is the newest
+	saving  chan struct{} // size 1: full while a change is written, so that the last is the newest
 	changed chan struct{} // size 1: something is dirty
 
 	mu      sync.Mutex
@@ -98,7 +99,7 @@ func New(ctx context.Context, o Options) (*Book, error) {
 		return nil, fmt.Errorf("load the known devices: %w", err)
 	}
 	b := &Book{
-		o: o, log: o.Log, changed: make(chan struct{}, 1),
+		o: o, log: o.Log, saving: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 		byID: map[string]*entry{}, dirty: map[string]bool{}, desk: newDesk(), notices: notices{}, became: lockout.NewLines(), guesses: lockout.New(),
 	}
 	for _, r := range records {
@@ -154,47 +155,59 @@ func (b *Book) written(ctx context.Context) {
 }
 
 // Flush writes down all that has changed: what refers to a device can be kept when it returns nil.
-func (b *Book) Flush(ctx context.Context) error { return b.flush(ctx, commitTime).any() }
+func (b *Book) Flush(ctx context.Context) error {
+	failed, err := b.flush(ctx, commitTime)
+	return cmp.Or(err, failed.any())
+}
 
 // unwritten are the ids that could not be written down, with the reason.
 type unwritten map[string]error
 
-// any returns one of the reasons, or nil.
-func (u unwritten) any() error {
-	for _, err := range u {
-		return err
+// any returns one of the reasons, or nil. That there was no time comes first: of others it may be that the database
+// takes what is not of these devices.
+func (u unwritten) any() (reason error) {
+	for _, reason = range u {
+		if errors.Is(reason, errSlowDisk) || errors.Is(reason, context.DeadlineExceeded) {
+			break
+		}
 	}
-	return nil
+	return reason
 }
 
 // flush writes down all that has changed, within a time, in one step. If that fails, each address is a step of its own:
-// a record that the store refuses keeps no other from being written. What fails stays to be written.
-func (b *Book) flush(ctx context.Context, limit time.Duration) unwritten {
-	b.saving.Lock()
-	defer b.saving.Unlock()
+// a record that the store refuses keeps no other from being written. What fails stays to be written. err says that
+// nothing was tried, because ctx has ended while others were writing.
+func (b *Book) flush(ctx context.Context, limit time.Duration) (failed unwritten, err error) {
+	select {
+	case b.saving <- struct{}{}:
+		defer func() { <-b.saving }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	b.mu.Lock()
 	ids := slices.Collect(maps.Keys(b.dirty))
 	clear(b.dirty)
 	b.mu.Unlock()
 	if len(ids) == 0 {
-		return nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlowDisk)
 	defer cancel()
-	err := b.o.Records.Commit(ctx, b.change(ids))
-	if err == nil {
-		return nil
+	whole := b.o.Records.Commit(ctx, b.change(ids))
+	if whole == nil {
+		return nil, nil
 	}
-	failed := unwritten{}
+	failed = unwritten{}
 	for _, some := range byAddress(ids) {
-		if ctx.Err() == nil && len(some) < len(ids) {
-			err = b.o.Records.Commit(ctx, b.change(some))
+		why := whole
+		if len(some) < len(ids) {
+			why = b.commit(ctx, some)
 		}
-		if err == nil {
+		if why == nil {
 			continue
 		}
 		for _, id := range some {
-			failed[id] = err
+			failed[id] = why
 		}
 	}
 	b.mu.Lock()
@@ -202,7 +215,15 @@ func (b *Book) flush(ctx context.Context, limit time.Duration) unwritten {
 	for id := range failed {
 		b.dirty[id] = true
 	}
-	return failed
+	return failed, nil
+}
+
+// commit writes down some ids, unless there is no time left.
+func (b *Book) commit(ctx context.Context, ids []string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return b.o.Records.Commit(ctx, b.change(ids))
 }
 
 var errSlowDisk = errors.New("the disk took too long")

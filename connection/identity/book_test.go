@@ -651,6 +651,64 @@ func TestOneRecordIsRefused(t *testing.T) {
 	}
 }
 
+// TestSlowDiskAndOneIsRefused: devices for which no time is left after one that is never taken are written later, and
+// nobody is told that they are written.
+func TestSlowDiskAndOneIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil)
+		r.records.never = "a"
+		r.records.takes = 2 * commitTime
+		for _, address := range []string{"a", "b", "c"} {
+			r.Arrive(home(address, clientA))
+		}
+		if err := r.Flush(t.Context()); !errors.Is(err, errSlowDisk) && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with a slow disk: %v", err)
+		}
+		r.records.never, r.records.takes = "", 0
+		if err := r.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if records, _, err := r.records.Load(t.Context()); err != nil || len(records) != 3 {
+			t.Errorf("%d written: %v", len(records), err)
+		}
+	})
+}
+
+// TestForgetHoldsNobodyUp: while a device is forgotten to which much was said, others are told where to connect, and
+// what people do meanwhile waits, or is not done.
+func TestForgetHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil)
+		r.ota(home(speaker, clientA))
+		r.ota(home("b", clientA))
+		r.records.takes = 20 * time.Second
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := r.Forget(t.Context(), speaker); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		r.records.takes = 0
+		began := time.Now()
+		if p := r.ota(home("c", clientA)); p.Token == "" || time.Since(began) > commitTime {
+			t.Errorf("%+v after %v", p, time.Since(began))
+		}
+		gone, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.Rename(gone, "b", "Bath"); !errors.Is(err, ErrNotWritten) || r.Name("b") != "" {
+			t.Errorf("%v, %q", err, r.Name("b"))
+		}
+		if err := r.Rename(t.Context(), "b", "Kitchen"); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		if records, _, err := r.records.Load(t.Context()); err != nil || len(records) != 2 {
+			t.Errorf("%d written: %v", len(records), err)
+		}
+	})
+}
+
 // TestForgetTakesTime: a device to which much was said can be forgotten, which takes longer than anything else.
 func TestForgetTakesTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

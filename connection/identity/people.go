@@ -222,14 +222,15 @@ func (b *Book) act(ctx context.Context, limit time.Duration, do func() (id strin
 	if err != nil {
 		return err
 	}
-	failed := b.flush(ctx, limit)
-	if err := cmp.Or(failed[id], failed[AddressOf(id)]); err != nil {
+	failed, err := b.flush(ctx, limit)
+	if err := cmp.Or(err, failed[id], failed[AddressOf(id)]); err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for t := range touched {
 			if t == id || t == AddressOf(id) {
 				put(b.byID, t, entries[t])
 				put(b.desk.byID, t, pairings[t])
+				b.touch(t) // others may be writing down what is no more
 			}
 		}
 		b.desk.spent = spent

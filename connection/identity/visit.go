@@ -142,8 +142,10 @@ type Papers struct {
 // be given when it returns.
 func (b *Book) Provision(ctx context.Context, v Visit, d Description) Papers {
 	p, dirty := b.provision(v, d)
-	if dirty {
-		b.written(ctx) // a disk that does not write keeps nobody from talking
+	if dirty { // a disk that does not write keeps nobody from talking, nor does another device that is being forgotten
+		ctx, cancel := context.WithTimeout(ctx, commitTime)
+		defer cancel()
+		b.written(ctx)
 	}
 	return p
 }
