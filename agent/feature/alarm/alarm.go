@@ -47,6 +47,7 @@ type alarms struct {
 
 	queue []*bell   // for which the conversation had no room; on its goroutine
 	at    time.Time // when it is tried again; zero: nothing waits
+	mute  time.Time // when what no voice could speak is told again; zero: there is none. On its goroutine
 
 	next atomic.Int64 // when the next one is due, in Unix milliseconds; 0: none is
 
@@ -90,8 +91,13 @@ func (a *alarms) Detach() feature.State {
 	return nil
 }
 
-// Deadline returns when what had no room is tried again.
-func (a *alarms) Deadline() time.Time { return a.at }
+// Deadline returns when what had no room, or no voice, is tried again.
+func (a *alarms) Deadline() time.Time {
+	if a.at.IsZero() || !a.mute.IsZero() && a.mute.Before(a.at) {
+		return a.mute
+	}
+	return a.at
+}
 
 // Handler returns the handler of timers and reminders.
 func (a *alarms) Handler(name string) feature.Handler {
@@ -136,6 +142,10 @@ func (a *alarms) read() {
 // Tick has all told that is due, in its order.
 func (a *alarms) Tick(now time.Time) {
 	a.at = time.Time{}
+	if !a.mute.IsZero() && !now.Before(a.mute) {
+		a.mute = time.Time{}
+		a.book.load(a)
+	}
 	for len(a.queue) > 0 {
 		o := a.queue[0]
 		if a.isOpen(o) && !a.announce(o, now) {
@@ -180,7 +190,7 @@ func (a *alarms) announce(o *bell, now time.Time) bool {
 // done notes what was heard of a reminder. Whoever cuts its words short has heard it,
 // unless the connection did. One whose bell alone was heard is told
 // again, unless the bell says it all or the button has ended it; one that cannot be
-// spoken is told at the next contact.
+// spoken is told at the next contact, or later to a device that stays.
 func (a *alarms) done(o *bell, told feature.Told) {
 	if !a.isOpen(o) {
 		return
@@ -190,6 +200,7 @@ func (a *alarms) done(o *bell, told feature.Told) {
 	case told.Whole, told.Heard != "" && isByUser(told.Cause), rang && o.telling.Text == "", rang && isAbort(told.Cause):
 	case told.Err != nil:
 		event = Lost
+		a.later(o.telling, time.Now())
 	default:
 		a.queue = slices.Insert(slices.Clone(a.queue), 0, o)
 		a.Tick(time.Now())
@@ -199,6 +210,17 @@ func (a *alarms) done(o *bell, told feature.Told) {
 	delete(a.open, o.kept.ID)
 	a.mu.Unlock()
 	a.book.settle(o, event)
+}
+
+// later has a reminder that no voice could speak told again: after a while, and when it recurs.
+func (a *alarms) later(r Reminder, now time.Time) {
+	at := now.Add(tellAgain)
+	if next, ok := r.following(now); ok && next.Due.Before(at) {
+		at = next.Due
+	}
+	if a.mute.IsZero() || at.Before(a.mute) {
+		a.mute = at
+	}
 }
 
 // drop gives up a reminder that was handed over. It may be called at any time.

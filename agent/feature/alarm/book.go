@@ -20,6 +20,7 @@ const (
 	keepOver   = 24 * time.Hour   // how long a reminder is known that is over
 	purgeEvery = time.Hour        // how often those are looked for that are not any more
 	rangLately = 30 * time.Minute // what rang so long ago can be put off
+	tellAgain  = time.Hour        // until what no voice could speak is tried again while its device stays
 	storeLimit = 10 * time.Second // for one piece of work on the store
 )
 

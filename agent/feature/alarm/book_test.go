@@ -169,6 +169,37 @@ func TestBookLeavesInTheMiddle(t *testing.T) {
 	})
 }
 
+// TestBookMute: what no voice could speak is told again while its device stays: after an hour, or when it recurs before.
+func TestBookMute(t *testing.T) {
+	for rule, again := range map[string]time.Duration{"FREQ=DAILY": tellAgain, "FREQ=MINUTELY;INTERVAL=20": 20 * time.Minute, "": tellAgain} {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := New(t.Context(), Options{})
+				defer b.Close()
+				s := connect(t, b, "a")
+				due := time.Now().Add(time.Minute)
+				s.mustOrder(t, mcp.TimerArgs{Action: mcp.TimerSet, Due: due, Repeat: rule, Text: "Pills", Reminder: true})
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				s.hear(feature.Told{Err: errDisk})
+				synctest.Wait()
+				if at := s.in.Deadline(); !at.Equal(due.Add(again)) {
+					t.Fatalf("tried again at %v", at)
+				}
+				time.Sleep(again)
+				s.Post(func() { s.in.Tick(time.Now()) })
+				synctest.Wait()
+				if s.said("Pills") != 2 || !s.in.Deadline().IsZero() {
+					t.Errorf("told %q, again at %v", s.words(), s.in.Deadline())
+				}
+				s.hear(whole)
+				synctest.Wait()
+				s.leave()
+			})
+		})
+	}
+}
+
 // TestBookQueue: what the conversation has no room for waits for a second.
 func TestBookQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
