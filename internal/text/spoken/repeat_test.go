@@ -66,6 +66,8 @@ func TestSayRepeat(t *testing.T) {
 		"FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR,SA":             {"every Monday to Saturday at 7:00", "每星期一到星期六7点"},
 		"FREQ=WEEKLY;BYDAY=WE,TH,SA":                      {"every Wednesday, Thursday and Saturday at 7:00", "每星期三、星期四和星期六7点"},
 		"FREQ=WEEKLY;INTERVAL=2;BYDAY=TU":                 {"every second Tuesday at 7:00", "每2周的星期二7点"},
+		"FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR":              {"every 2 weeks on Monday and Friday at 7:00", "每2周的星期一和星期五7点"},
+		"FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TU,WE":           {"every 2 weeks from Monday to Wednesday at 7:00", "每2周的星期一到星期三7点"},
 		"FREQ=WEEKLY;INTERVAL=3;BYDAY=TU,TH":              {"every 3 weeks on Tuesday and Thursday at 7:00", "每3周的星期二和星期四7点"},
 		"FREQ=MONTHLY;BYDAY=2TU":                          {"on the 2nd Tuesday of every month at 7:00", "每个月第2个星期二7点"},
 		"FREQ=MONTHLY;BYDAY=-1FR":                         {"on the last Friday of every month at 7:00", "每个月最后一个星期五7点"},

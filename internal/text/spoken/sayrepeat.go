@@ -113,9 +113,9 @@ func sayWeekly(interval int, days string, at time.Time, lang text.Lang) string {
 		_, name := namedDay(day, lang)
 		names = append(names, name)
 	}
-	said := sayList(names, lang)
+	said, on := sayList(names, lang), "on"
 	if n := len(names); n > 2 && strings.Contains(strings.Join(week[:], ","), days) { // one after the other
-		said = names[0] + lang.Pick("到", " to ") + names[n-1]
+		said, on = names[0]+lang.Pick("到", " to ")+names[n-1], "from"
 	}
 	if lang == text.Chinese {
 		if interval == 1 {
@@ -123,13 +123,13 @@ func sayWeekly(interval int, days string, at time.Time, lang text.Lang) string {
 		}
 		return fmt.Sprintf("每%d周的%s", interval, said)
 	}
-	switch interval {
-	case 1:
+	switch {
+	case interval == 1:
 		return "every " + said
-	case 2:
+	case interval == 2 && len(names) == 1:
 		return "every second " + said
 	}
-	return fmt.Sprintf("every %d weeks on %s", interval, said)
+	return fmt.Sprintf("every %d weeks %s %s", interval, on, said)
 }
 
 func sayMonthly(interval int, days, dates string, at time.Time, lang text.Lang) string {
