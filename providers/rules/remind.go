@@ -62,7 +62,7 @@ func (in *intent) complete(now time.Time) bool {
 	}
 	for n := len(parts); n > 0; n-- { // the time first, as much as is one
 		when, what := strings.Join(parts[:n], join), strings.Join(parts[n:], join)
-		if what != "" && splits.MatchString(parts[n-1]+parts[n]) || what != "" && openRange.MatchString(when) {
+		if what != "" && join == "" && splits.MatchString(when+parts[n]) || what != "" && openRange.MatchString(when) {
 			continue
 		}
 		if (what == "" || join == "" || withoutLead(what) != what) && isTime(strings.TrimPrefix(when, "for ")) {
@@ -80,8 +80,8 @@ func (in *intent) complete(now time.Time) bool {
 }
 
 var (
-	// splits is within a number: of 三十一号, 三十 is no day.
-	splits = regexp.MustCompile(`^([0-9]{2}|[一二两三四五六七八九]十|十[一二三四五六七八九])$`)
+	// splits is within a number, or before what it counts: of 三十一号, 三十 is no day, and 三点三个人 are three at three.
+	splits = regexp.MustCompile(`([0-9]{2}|[一二两三四五六七八九]十|十[一二三四五六七八九]|[^周期拜][0-9一二两三四五六七八九十][个位楼层])$`)
 	// openRange ends in a day that may begin another word: 周二到三亚 is a journey.
 	openRange = regexp.MustCompile(`^(周|星期|礼拜)[一二三四五六日天](到|至)[一二三四五六日天]$`)
 )

@@ -67,6 +67,8 @@ func TestReminderPhrasings(t *testing.T) {
 		"2月30日提醒我交房租":                                                `set_reminder {"text":"交房租","time":"2月30日"}`,
 		"提醒我四月三十一号开会":                                                `set_reminder {"text":"开会","time":"四月三十一号"}`,
 		"提醒我每年2月30日交税":                                               `set_reminder {"text":"交税","time":"每年2月30日"}`,
+		"提醒我明天三点三个人开会":                                               `set_reminder {"text":"三个人开会","time":"明天三点"}`,
+		"提醒我周一二楼开会":                                                  `set_reminder {"text":"二楼开会","time":"周一"}`,
 		"提醒我周二到三亚出差":                                                 `set_reminder {"text":"三亚出差","time":"周二到"}`,
 		"提醒我每周一到五早上七点吃药":                                             `set_reminder {"text":"吃药","time":"每周一到五早上七点"}`,
 		"周一到五提醒我吃药":                                                  `set_reminder {"text":"吃药","time":"周一到五"}`,
