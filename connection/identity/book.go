@@ -201,7 +201,9 @@ func (b *Book) flush(ctx context.Context, limit time.Duration) (failed unwritten
 	for _, some := range byAddress(ids) {
 		why := whole
 		if len(some) < len(ids) {
-			why = b.commit(ctx, some)
+			if why = context.Cause(ctx); why == nil {
+				why = b.o.Records.Commit(ctx, b.change(some))
+			}
 		}
 		if why == nil {
 			continue
@@ -216,14 +218,6 @@ func (b *Book) flush(ctx context.Context, limit time.Duration) (failed unwritten
 		b.dirty[id] = true
 	}
 	return failed, nil
-}
-
-// commit writes down some ids, unless there is no time left.
-func (b *Book) commit(ctx context.Context, ids []string) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return b.o.Records.Commit(ctx, b.change(ids))
 }
 
 var errSlowDisk = errors.New("the disk took too long")
