@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
 
@@ -27,12 +28,24 @@ const (
 
 // OpenError says that a file or folder is open to other users of the machine.
 type OpenError struct {
-	Path string
-	id   string // of the message
+	Path  string
+	id    string // of the message
+	mount bool   // the command may change nothing on its file system
 }
 
-// Error says in both languages what is open, and the command that closes it.
-func (e *OpenError) Error() string { return message.Both(e.id, e.Path) }
+// Error says in both languages what is open, and the command that closes it, or what to do where that changes nothing.
+func (e *OpenError) Error() string {
+	in := func(lang text.Lang) string {
+		said := message.In(lang, e.id, e.Path)
+		if e.mount {
+			said += message.In(lang, "private/open-mount", os.Getuid())
+		}
+		return said
+	}
+	return in(text.English) + " / " + in(text.Chinese)
+}
+
+func open(path, id string) error { return &OpenError{path, id, mayKeepNoRights(path)} }
 
 // Check reports a file or folder that other users may write, as an [*OpenError]. The
 // group may, if it is the owner's own: its number is that of the owner.
@@ -55,7 +68,7 @@ func CheckSecret(path string) error {
 
 func checkSecret(path string, info fs.FileInfo) error {
 	if info.Mode()&othersAtAll != 0 {
-		return &OpenError{path, idOpenSecret}
+		return open(path, idOpenSecret)
 	}
 	return nil
 }
@@ -63,7 +76,7 @@ func checkSecret(path string, info fs.FileInfo) error {
 func checkWrite(path string, info fs.FileInfo) error {
 	mode := info.Mode()
 	if mode&othersWrite != 0 || mode&groupWrites != 0 && !ownGroup(info) {
-		return &OpenError{path, idOpenWrite}
+		return open(path, idOpenWrite)
 	}
 	return nil
 }
