@@ -285,7 +285,8 @@ func TestBackupDue(t *testing.T) {
 
 // TestNightly: each night there is one backup more, and seven stay.
 func TestNightly(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "nas [1]") // the signs of a pattern
+	want(t, os.Mkdir(dir, 0o700), nil)
 	mine := filepath.Join(dir, "xiaozhi-mine.tar.gz")
 	want(t, os.WriteFile(mine, nil, 0o600), nil)
 	path := filepath.Join(t.TempDir(), "x.db")

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -92,8 +93,7 @@ func latest(a, b time.Time) time.Time {
 
 // list lists the backups of the folder that [Backups.Make] has made, the oldest first.
 func (b *Backups) list() []string {
-	names, _ := filepath.Glob(filepath.Join(b.Dir, backupPattern)) // the pattern is right
-	names = slices.DeleteFunc(names, func(name string) bool {
+	names := slices.DeleteFunc(find(b.Dir, backupPattern), func(name string) bool {
 		_, err := time.Parse(backupName, filepath.Base(name))
 		return err != nil
 	})
@@ -140,15 +140,22 @@ func (b *Backups) Make(ctx context.Context) (string, error) {
 // Copies lists the backups of the folder, the copies from before changes of the schema, and what is left of those that
 // were not finished.
 func (b *Backups) Copies() []string {
-	old, _ := filepath.Glob(filepath.Join(b.Dir, schemaPattern)) // the pattern is right
-	return slices.Concat(old, b.list(), b.unfinished())
+	return slices.Concat(find(b.Dir, schemaPattern), b.list(), b.unfinished())
+}
+
+// find lists what is in a folder by a pattern of names. The name of the folder may hold the signs of patterns.
+func find(dir, pattern string) []string {
+	names, _ := fs.Glob(os.DirFS(dir), pattern) // the patterns are right
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+	}
+	return names
 }
 
 // unfinished lists what is left in the folder of backups and copies that were not finished, or are being made.
 func (b *Backups) unfinished() (all []string) {
 	for _, pattern := range []string{backupPattern + partEnd, backupPattern + copyEnd, schemaPattern + partEnd} {
-		names, _ := filepath.Glob(filepath.Join(b.Dir, pattern)) // the patterns are right
-		all = append(all, names...)
+		all = append(all, find(b.Dir, pattern)...)
 	}
 	return all
 }

@@ -107,7 +107,7 @@ func schemaBackup(dir string, from int64, at time.Time) string {
 
 // findSchemaBackup returns the newest copy that a program of a version can read, or "".
 func findSchemaBackup(dir string, knows int64) string {
-	names, _ := filepath.Glob(filepath.Join(dir, schemaPattern)) // the pattern is right
+	names := find(dir, schemaPattern)
 	slices.SortFunc(names, func(a, b string) int { return modified(b).Compare(modified(a)) })
 	for _, name := range names {
 		var from int64

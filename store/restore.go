@@ -23,8 +23,7 @@ func Restore(ctx context.Context, archive, data, path string, now time.Time) (as
 		return "", err
 	}
 	defer unlock()
-	left, _ := filepath.Glob(filepath.Join(data, stagedPattern)) // the pattern is right
-	for _, dir := range left {                                   // a restore was killed
+	for _, dir := range find(data, stagedPattern) { // a restore was killed
 		if err := os.RemoveAll(dir); err != nil {
 			return "", err
 		}

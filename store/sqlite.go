@@ -304,8 +304,7 @@ func checkFile(ctx context.Context, name string) error {
 func findBackup(dir string) string {
 	var found string
 	for _, pattern := range []string{backupPattern, schemaPattern} {
-		names, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are right
-		for _, name := range names {
+		for _, name := range find(dir, pattern) {
 			if found == "" || modified(name).After(modified(found)) {
 				found = name
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -74,7 +73,7 @@ func (a *App) forget(ctx context.Context, id string) (left []string, err error) 
 	if err = a.forgetting.drop(ctx, id); a.stored == nil {
 		return nil, err
 	}
-	left, _ = filepath.Glob(filepath.Join(a.options.Data, "before-restore-*")) // the pattern is right
+	left = find(a.options.Data, "before-restore-*")
 	if a.cfg.Log.Record != "" {
 		left = append(left, a.cfg.Log.Record)
 	}

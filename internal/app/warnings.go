@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 
 	"xiaozhi/connection/request"
@@ -26,11 +27,7 @@ func checkDataDir(dir string) error {
 		places = append(places, filepath.Join(dir, folder))
 	}
 	for _, files := range []string{"prompts/*", databaseFile + "*", backupsFolder + "/*", recordingsFolder + "/*"} {
-		found, err := filepath.Glob(filepath.Join(dir, files))
-		if err != nil {
-			return fmt.Errorf("--data %s: %w", dir, err)
-		}
-		places = append(places, found...)
+		places = append(places, find(dir, files)...)
 	}
 	for _, place := range places {
 		if err := private.Check(place); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -43,6 +40,15 @@ func checkDataDir(dir string) error {
 		}
 	}
 	return nil
+}
+
+// find lists what is in a folder by a pattern of paths. The name of the folder may hold the signs of patterns.
+func find(dir, pattern string) []string {
+	names, _ := fs.Glob(os.DirFS(dir), pattern) // the patterns are right
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+	}
+	return names
 }
 
 // warnings lists dangers of the way in which the server was started, for people.

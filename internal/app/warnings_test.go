@@ -71,7 +71,7 @@ func TestCheckDataDir(t *testing.T) {
 		"": "go-w", "tools": "go-w", "prompts": "go-w", "cache": "go-w", "prompts/default.en.md": "go-w", "xiaozhi.db": "go-w", "xiaozhi.db-wal": "go-w", "xiaozhi.db.lock": "go-w",
 		"backups": "go-w", "backups/xiaozhi-1.tar.gz": "go-w", "recordings": "go-w", "recordings/24:6f": "go-w", "key": "600", "admin-token": "600",
 	} {
-		dir := filepath.Join(t.TempDir(), "data")
+		dir := filepath.Join(t.TempDir(), "data [nas]") // the signs of a pattern
 		if err := makeDataDir(dir); err != nil {
 			t.Fatal(err)
 		}
