@@ -68,6 +68,7 @@ if [ ! -s "$base" ]; then
 else
 	tar -C "$root" -xf "$base"
 fi
+chmod 0755 "$root" # the tests run PostgreSQL as its own user
 
 # Of the host: Go, the names of machines, its mirror, and the modules that it has.
 goroot=$(go env GOROOT) modules=$(go env GOMODCACHE)/cache/download
