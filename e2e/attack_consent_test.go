@@ -168,6 +168,7 @@ func TestAttackModelWithoutYes(t *testing.T) {
 		} {
 			t.Run(c.what, func(t *testing.T) {
 				t.Parallel()
+				ctx := limit(t)
 				d := v.visitor(ctx, t, s, fmt.Sprintf("24:6f:28:ab:07:%02x", n), "self.safe.open", "self.gate.open", "self.meter.get_reading")
 				r := ask(ctx, t, d, "call "+c.tool+` {"level":3}`)
 				done := v.ranAny(c.ran + " 3")
@@ -185,14 +186,15 @@ func TestAttackModelWithoutYes(t *testing.T) {
 				}
 			})
 		}
-		v.asksOlder(ctx, t, s)
+		v.asksOlder(t, s)
 	})
 }
 
 // asksOlder has the model give an order to a device of older firmware, and to a peer of the light dialect.
-func (v *vault) asksOlder(ctx context.Context, t *testing.T, s *server) {
+func (v *vault) asksOlder(t *testing.T, s *server) {
 	t.Run("older firmware", func(t *testing.T) {
 		t.Parallel()
+		ctx := limit(t)
 		lamp := devicetest.Lamp()
 		d := s.dial(ctx, t, devicetest.Options{DeviceID: "24:6f:28:ab:07:20", Profile: devicetest.OldIoT162, Things: []devicetest.Thing{lamp}, Quirks: devicetest.Quirks{StatesAtOnce: true}})
 		if r := ask(ctx, t, d, "call self_lamp_turn_on {}"); !isQuestion(r) {
@@ -249,6 +251,7 @@ func TestAttackNegations(t *testing.T) {
 		} {
 			t.Run(c.answer, func(t *testing.T) {
 				t.Parallel()
+				ctx := limit(t)
 				d := v.visitor(ctx, t, s, fmt.Sprintf("24:6f:28:ab:08:%02x", n), c.tool)
 				if r := ask(ctx, t, d, fmt.Sprintf(`%s %s {"level":%d}`, c.order, strings.ReplaceAll(c.tool, ".", "_"), n)); !isQuestion(r) {
 					t.Fatalf("no question: %q", r.Text())

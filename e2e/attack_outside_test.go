@@ -167,6 +167,7 @@ func TestAttackOutsideWithoutYes(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(n, c.path), func(t *testing.T) {
 				t.Parallel()
+				ctx := limit(t)
 				id := fmt.Sprintf("24:6f:28:ab:09:%02x", n)
 				d := v.visitor(ctx, t, s, id, "self.safe.open")
 				for !strings.Contains(s.outward(ctx, t, "tools/list", "{}"), strings.ReplaceAll(id, ":", "")+".self.safe.open") {

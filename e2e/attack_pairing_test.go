@@ -17,7 +17,6 @@ import (
 // no token before that and one then, and talk.
 func TestAttackWaiting(t *testing.T) {
 	t.Parallel()
-	ctx := limit(t)
 	s := start(t, setup{config: "auth: {pairing: ask}\n"})
 	for id, o := range map[string]devicetest.Options{
 		"24:6f:28:ab:10:01": {Waiting: devicetest.Polls10},
@@ -29,6 +28,7 @@ func TestAttackWaiting(t *testing.T) {
 		o.Limits.MaxPause, o.Limits.Tolerance = 300*time.Millisecond, 500*time.Millisecond
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
+			ctx := limit(t)
 			first, err := devicetest.Provision(ctx, s.ota, o)
 			if err != nil || first.Token != "" || first.Code == "" {
 				t.Fatalf("before it is accepted: %+v %v", first, err)

@@ -353,7 +353,8 @@ func newDeviceID() string {
 	return fmt.Sprintf("24:6f:28:ee:%02x:%02x", n>>8&0xff, n&0xff)
 }
 
-// limit is the context of a whole test.
+// limit is the context of a whole test. A test in parallel to others takes one when it begins, not its parent's: it may have to
+// wait for its turn.
 func limit(tb testing.TB) context.Context {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute)
