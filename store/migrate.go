@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+	sessionlock "github.com/pressly/goose/v3/lock"
 )
 
 //go:embed migrations/*.sql
@@ -62,8 +64,14 @@ type migrator struct {
 // newMigrator takes the migrations of the program unless others are given.
 func newMigrator(db *sql.DB, engine Engine, files fs.FS) (*migrator, error) {
 	name, swap := goose.DialectSQLite3, strings.NewReplacer()
-	if engine == Postgres {
+	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	if engine == Postgres { // which several servers may open at once
 		name, swap = goose.DialectPostgres, strings.NewReplacer(" BLOB", " BYTEA")
+		one, err := sessionlock.NewPostgresSessionLocker(sessionlock.WithLockTimeout(1, 60), sessionlock.WithUnlockTimeout(1, 5))
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, goose.WithSessionLocker(one))
 	}
 	if files == nil {
 		var err error
@@ -71,7 +79,7 @@ func newMigrator(db *sql.DB, engine Engine, files fs.FS) (*migrator, error) {
 			return nil, err
 		}
 	}
-	p, err := goose.NewProvider(name, db, dialect{files, swap}, goose.WithDisableGlobalRegistry(true))
+	p, err := goose.NewProvider(name, db, dialect{files, swap}, options...)
 	return &migrator{Provider: p}, err
 }
 
@@ -94,7 +102,7 @@ func (m *migrator) up(ctx context.Context) error {
 				return fmt.Errorf("back up before changing the schema: %w", err)
 			}
 		}
-		if _, err := m.UpByOne(ctx); err != nil {
+		if _, err := m.UpByOne(ctx); err != nil && !errors.Is(err, goose.ErrNoNextVersion) { // another server has taken the step
 			return fmt.Errorf("change the schema: %w", err)
 		}
 	}

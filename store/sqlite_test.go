@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 )
@@ -183,6 +184,25 @@ func TestPostgresMigration(t *testing.T) {
 	if e, ok := errors.AsType[*NewerError](err); !ok || e.Has != 99999 || e.Knows != knows {
 		t.Errorf("error %v", err)
 	}
+}
+
+// TestServersStartAtOnce: servers that find a new database together take each step of the schema once.
+func TestServersStartAtOnce(t *testing.T) {
+	url := postgresURL(t)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			s, err := Open(t.Context(), Options{URL: url})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestPostgresAway: a server that cannot be reached is named without the password.
