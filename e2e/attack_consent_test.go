@@ -192,6 +192,7 @@ func TestAttackModelWithoutYes(t *testing.T) {
 
 // asksOlder has the model give an order to a device of older firmware, and to a peer of the light dialect.
 func (v *vault) asksOlder(t *testing.T, s *server) {
+	t.Helper()
 	t.Run("older firmware", func(t *testing.T) {
 		t.Parallel()
 		ctx := limit(t)

@@ -141,7 +141,7 @@ func (a *App) vision(device string) (llm providers.LLM, unknown bool) {
 	name := ""
 	if found, err := a.outside.devices.Find(device); err == nil {
 		if c, ok := found.(*conversation); ok {
-			name, unknown = c.Persona().Name, c.info.Session.Unknown
+			name, unknown = c.Persona().Name, c.info.Unknown
 		}
 	}
 	p, _ := a.cast.Of(device, name)
