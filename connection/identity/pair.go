@@ -22,7 +22,7 @@ const mark = "~"
 // lower case with colons, whatever separators and case it came with. Any other id is
 // opaque: it stays as it is, in lower case and without "~".
 func Canonical(id string) string {
-	id = strings.ToLower(strings.Trim(id, " \t\r\n"))
+	id = strings.ReplaceAll(strings.ToLower(strings.Trim(id, " \t\r\n")), mark, "_")
 	if digits := digitsOf(id); digits != "" {
 		var b strings.Builder
 		for i := 0; i < len(digits); i += 2 {
@@ -33,7 +33,7 @@ func Canonical(id string) string {
 		}
 		return b.String()
 	}
-	return strings.ReplaceAll(id, mark, "_")
+	return id
 }
 
 // digitsOf returns the twelve digits of a MAC in lower case, "" for anything else. A

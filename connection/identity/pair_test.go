@@ -49,7 +49,7 @@ func TestParseID(t *testing.T) {
 }
 
 func FuzzCanonical(f *testing.F) {
-	for _, seed := range []string{"24:6F:28:aa:10:02", "246f.28aa.1002", "a~b", "İ", "\xff~", "::::::"} {
+	for _, seed := range []string{"24:6F:28:aa:10:02", "246f.28aa.1002", "a~b", "İ", "\xff~", "::::::", "4:F:8~a:0:0"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, id string) {
