@@ -201,9 +201,10 @@ func FuzzRestore(f *testing.F) {
 	f.Add([]byte(nil), "files/../evil", `{"format":1,"engine":"postgres"}`)
 	f.Add([]byte("\x1f\x8b\x08"), "files/x/../../evil", `{"format":1}`)
 	f.Add([]byte(nil), "xiaozhi.db", `{"format":1,"engine":"sqlite"}`)
+	f.Add([]byte(nil), "/", `{"format":1}`)
 	f.Fuzz(func(t *testing.T, content []byte, name, first string) {
 		if name != "" { // an archive that can be read, more often than by chance
-			if content = nil; len(name) < 100 && utf8.ValidString(name) && !strings.ContainsRune(name, 0) {
+			if content = nil; len(name) < 100 && !strings.HasSuffix(name, "/") && utf8.ValidString(name) && !strings.ContainsRune(name, 0) {
 				content = archived(t, [2]string{manifestName, first}, [2]string{name, "x"})
 			}
 		}
