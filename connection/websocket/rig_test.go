@@ -287,8 +287,8 @@ func (p *peer) sendBinary(data []byte) {
 	}
 }
 
-// leave closes TCP without a Close frame, as firmware does.
-func (p *peer) leave() { p.ws.NetConn().Close(); <-p.done }
+// leave closes TCP without a Close frame, as firmware does, once all that was sent is handled.
+func (p *peer) leave() { synctest.Wait(); p.ws.NetConn().Close(); <-p.done }
 
 func (p *peer) all() []seen {
 	p.mu.Lock()
