@@ -88,6 +88,7 @@ var rules = []rule{
 
 	{"internal/devicetest", "audio", "the other side of the wire shares nothing but the codec"},
 	{"internal/openaitest", "", "a fake cloud"},
+	{"internal/servicetest", "internal/servicetest", "a fake is written from a protocol and knows no client"},
 	{"internal/speechtest", "audio audio/file", "recordings"},
 	{"internal/bench", "audio audio/file internal/devicetest internal/openaitest", "it measures servers from outside, ours like any other"},
 	{"internal/wirediff", "internal/admintoken internal/devicetest internal/openaitest internal/speechtest", "it compares two servers from outside"},
@@ -100,12 +101,12 @@ var rules = []rule{
 }
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
+const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{
 	{"github.com/hraban/opus", "audio", "cgo stays behind one file"},
-	{"github.com/gorilla/websocket", "connection/websocket mcp/external mcp/gateway internal/devicetest internal/wirediff cmd/xiaozhi-sim e2e", "sockets stay in their rooms"},
+	{"github.com/gorilla/websocket", "connection/websocket mcp/external mcp/gateway internal/devicetest internal/wirediff internal/servicetest providers/transport cmd/xiaozhi-sim e2e", "sockets stay in their rooms"},
 	{"github.com/modelcontextprotocol/go-sdk", "mcp internal/conformance", "the protocol stays behind the model of a tool"},
 	{"github.com/knadh/koanf", "internal/config", "one place reads settings"},
 	{"database/sql", "store", "SQL stands in one place"},
