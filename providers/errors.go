@@ -18,6 +18,7 @@ const (
 	RateLimited              // asked too often
 	Unauthorized             // key missing or refused
 	BadRequest               // it will never work as asked
+	NoCredit                 // the account has no money, or not for this
 )
 
 // String returns the kind's stable name in logs.
@@ -29,6 +30,8 @@ func (k Kind) String() string {
 		return "unauthorized"
 	case BadRequest:
 		return "bad_request"
+	case NoCredit:
+		return "no_credit"
 	case Unavailable:
 	}
 	return "unavailable"

@@ -38,7 +38,14 @@ var rules = []rule{
 	{"audio/track", "audio audio/file", "music"},
 
 	{"providers", "audio audio/file", "contracts"},
-	{"providers/*", "providers audio audio/file internal/text/...", "a technology knows the contracts only"},
+	{"providers/service", "providers", "what can be set up, and how it is made"},
+	{"providers/transport", "providers internal/text", "connections to services"},
+	{"providers/sound", "providers providers/transport audio audio/file", "bytes of speech into sound"},
+	{"providers/recognition", "providers providers/transport audio", "the driver of streaming recognisers"},
+	{"providers/synthesis", "providers providers/transport providers/sound audio", "the driver of voices behind sockets"},
+	{"providers/catalog", "providers providers/...", "the list of all kinds"},
+	{"providers/providertest", "providers providers/service audio internal/servicetest internal/text", "contracts and fakes"},
+	{"providers/*", "providers providers/service providers/transport providers/sound providers/recognition providers/synthesis providers/sse audio audio/file internal/text/...", "a technology knows the contracts and what all share, and no other one"},
 	{"providers/local/render", "providers audio audio/file providers/local", "a generator, run by hand"},
 
 	{"mcp", "internal/text/message mcp/rawjson mcp/schema", "tools know nothing of talk"},

@@ -1,0 +1,51 @@
+package service
+
+import (
+	"slices"
+	"testing"
+
+	"xiaozhi/providers"
+)
+
+func TestSettingsHaveDefaults(t *testing.T) {
+	s := Section{Settings: map[string]any{"mode": "2pass", "insecure": true, "chunk": 10, "rate": 1.5, "empty": ""}}
+	if got := s.Text("mode", "x") + s.Text("empty", "y") + s.Text("none", "z"); got != "2passyz" {
+		t.Errorf("texts %q, want 2passyz", got)
+	}
+	if !s.Flag("insecure", false) || s.Flag("mode", false) || !s.Flag("none", true) {
+		t.Error("a flag is not what was set, or not its default")
+	}
+	if s.Number("chunk", 0) != 10 || s.Number("rate", 0) != 1.5 || s.Number("mode", 7) != 7 {
+		t.Error("a number is not what was set, or not its default")
+	}
+}
+
+func TestAddress(t *testing.T) {
+	regions := map[string]string{"cn": "https://cn", "intl": "https://intl"}
+	tests := map[string]struct {
+		s    Section
+		want string
+	}{
+		"nothing set": {Section{}, "https://cn"},
+		"region":      {Section{Region: "intl"}, "https://intl"},
+		"own address": {Section{Region: "intl", BaseURL: "http://home"}, "http://home"},
+	}
+	for name, test := range tests {
+		if got := test.s.Address(regions, "https://cn"); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestRolesAreThoseWithMakers(t *testing.T) {
+	k := Kind{
+		ASR: func(Section) (providers.ASR, error) { return nil, nil },
+		TTS: func(Section) (providers.TTS, error) { return nil, nil },
+	}
+	if got := k.Roles(); !slices.Equal(got, []Role{ASR, TTS}) {
+		t.Errorf("roles %v, want asr and tts", got)
+	}
+	if (Section{Models: map[Role]string{ASR: "a"}}).Model(TTS, "b") != "b" {
+		t.Error("the model of another role was taken")
+	}
+}
