@@ -149,7 +149,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 	c.whom.choose(dev.role)
 	if persona, _ := c.cast(); persona.Forgets { // what was said to another
 		dev.history.Clear()
-		dev.talk = Talk{}
+		dev.endTalk()
 	}
 	c.state.Learned.Empty = 0
 	c.life.timer = time.NewTimer(time.Hour)
@@ -200,6 +200,7 @@ func (c *Conversation) detach() {
 	}
 	if c.whom.now().Forgets {
 		c.dev.history.Clear()
+		c.dev.endTalk()
 	}
 	c.dev.queue.forsake()
 }

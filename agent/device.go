@@ -29,8 +29,9 @@ type Device struct {
 	queue   announcements
 	states  map[string]feature.State // by feature
 	calls   think.Budget
-	talk    Talk // that history is of
-	kept    kept // what the keeper has of it
+	talk    Talk   // that history is of
+	next    string // names the talk that begins with the next turn; "": it has no name yet
+	kept    kept   // what the keeper has of it
 
 	unknown   bool      // of a device that may not use what belongs to a known one
 	made      time.Time // when there was a record first
@@ -101,9 +102,12 @@ func (d *Devices) acquire(ctx context.Context, id string) (*Device, error) {
 func (d *Device) comeBack(now time.Time) {
 	if !d.returned.IsZero() && now.Sub(d.returned) > keepDevice {
 		d.history.Clear()
-		d.talk = Talk{}
+		d.endTalk()
 	}
 }
+
+// endTalk makes the next turn the first of another talk.
+func (d *Device) endTalk() { d.talk, d.next = Talk{}, "" }
 
 // await waits until nobody else holds the record that the device has now.
 func (d *Devices) await(ctx context.Context, id string) (*Device, error) {

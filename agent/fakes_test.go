@@ -141,7 +141,10 @@ type scriptLLM struct {
 	lines    []string
 	requests []providers.LLMRequest
 	closed   int // steps whose loop was left before its end
+	can      providers.Capabilities
 }
+
+func (l *scriptLLM) Capabilities() providers.Capabilities { return l.can }
 
 func (l *scriptLLM) Name() string { return "script-llm" }
 
@@ -177,6 +180,13 @@ func (l *scriptLLM) Generate(ctx context.Context, req providers.LLMRequest) iter
 			case "call":
 				name, args, _ := strings.Cut(rest, " ")
 				d.ToolCalls = []providers.ToolCall{{ID: fmt.Sprintf("c%d-%d", n, i), Name: name, Arguments: args}}
+			case "echo": // of the call before it in the line, or of the message
+				if what, call, ok := strings.Cut(rest, " call "); ok {
+					name, args, _ := strings.Cut(call, " ")
+					d.ToolCalls = []providers.ToolCall{{ID: fmt.Sprintf("c%d-%d", n, i), Name: name, Arguments: args, Echo: providers.NewEcho("script", what)}}
+				} else {
+					d.Echo = providers.NewEcho("script", rest)
+				}
 			case "delay":
 				if !pause(ctx, rest) {
 					yield(d, ctx.Err())

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"time"
@@ -178,7 +179,7 @@ func (c *Conversation) keep(r *reply, f timeline.Figures) {
 	sound := c.soundOf(r)
 	now, talk := time.Now(), &c.dev.talk
 	if talk.ID == "" {
-		*talk = Talk{ID: c.o.Keeper.NewID(), Began: now}
+		*talk = Talk{ID: c.dialogue(), Began: now}
 	}
 	talk.Turns++
 	c.o.Keeper.Turn(&Turn{
@@ -237,5 +238,19 @@ func (c *Conversation) erase() {
 	if c.o.Keeper != nil && c.dev.talk.ID != "" {
 		c.o.Keeper.Erase(c.dev.talk.ID)
 	}
-	c.dev.talk = Talk{}
+	c.dev.endTalk()
+}
+
+// dialogue names the talk that goes on, or that begins with the next turn.
+func (c *Conversation) dialogue() string {
+	switch {
+	case c.dev.talk.ID != "":
+		return c.dev.talk.ID
+	case c.dev.next != "":
+	case c.o.Keeper != nil:
+		c.dev.next = c.o.Keeper.NewID()
+	default:
+		c.dev.next = rand.Text()
+	}
+	return c.dev.next
 }

@@ -141,6 +141,10 @@ func (c *Conversation) recast() Persona {
 		c.whom.choose(c.dev.role)
 	}
 	p := c.whom.now()
+	c.rules.Speculations = c.o.Drafts
+	if providers.CapabilitiesOf(p.LLM).NoTrials {
+		c.rules.Speculations = 0
+	}
 	c.rules.NoChinese, c.rules.DeviceLang = p.NoChinese, cmp.Or(p.Language, text.Lang(c.env.Session.Language))
 	return p
 }

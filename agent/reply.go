@@ -119,7 +119,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	}
 	r.answer = think.New(&thought, think.Turn{
 		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: persona.Prompt, Text: persona.Text,
-		Session: session,
+		Session: session, Agent: persona.Name, Dialog: c.dialogue(),
 	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r, tools, log)
 	return r
 }

@@ -25,6 +25,7 @@ type Message struct {
 	Images     []Image    // only of the user, for models that can see; others may refuse them
 	ToolCalls  []ToolCall // only of the assistant
 	ToolCallID string     // only of a tool: which call this answers
+	Echo       Echo       `json:",omitzero"` // only of the assistant
 }
 
 // ToolCall is a complete request of the model to run a tool.
@@ -32,6 +33,34 @@ type ToolCall struct {
 	ID        string
 	Name      string // as in ToolSpec.Name
 	Arguments string // JSON text as the model wrote it; may be broken
+	Echo      Echo   `json:",omitzero"`
+}
+
+// MaxEcho bounds an [Echo], in bytes. A longer one is not kept.
+const MaxEcho = 64 << 10
+
+// Echo goes back unchanged with a message or a call to the model that made it, which
+// would refuse the dialogue or answer worse without it: its reasoning, a signature.
+// Nobody else looks into it or is sent it. The zero value stands for none.
+type Echo struct {
+	Owner string // who wants it: the provider's name, and its model
+	JSON  string // at most [MaxEcho] bytes
+}
+
+// NewEcho makes the echo of an owner; it is none if the text is too long or no JSON.
+func NewEcho(owner, text string) Echo {
+	if text == "" || len(text) > MaxEcho || !json.Valid([]byte(text)) {
+		return Echo{}
+	}
+	return Echo{Owner: owner, JSON: text}
+}
+
+// For returns the JSON text, if it is that owner's; "" if it is not.
+func (e Echo) For(owner string) string {
+	if e.Owner != owner {
+		return ""
+	}
+	return e.JSON
 }
 
 // ToolSpec is a tool as the model sees it.
@@ -48,6 +77,15 @@ type LLMRequest struct {
 	NoTools  bool           // the tools stay listed, but must not be called (the forced answer)
 	Language string         // "zh" or "en": the language of the turn
 	Zone     *time.Location // in which it is held; nil: that of the provider
+
+	// Who talks, for services that keep a dialogue themselves. Each may be "".
+	DeviceID     string // of the device
+	AgentID      string // whom the device talks to
+	Conversation string // names the dialogue: another one when it is forgotten or the device was long away
+
+	// Certain is closed when the user has surely finished: until then the request is
+	// a trial, which may be given up. nil: he has.
+	Certain <-chan struct{}
 }
 
 // Delta is a piece of the model's answer. Any of its members may be set.
@@ -56,9 +94,19 @@ type Delta struct {
 	Thought   string     // reasoning that is not part of the answer
 	ToolCalls []ToolCall // complete calls, each yielded once, as soon as its arguments are complete
 	Provider  string     // the name of the model; set on every delta
+	Echo      Echo       `json:",omitzero"` // of the message that the step makes; a later one replaces it
+	Usage     Usage      `json:",omitzero"` // what the step has cost; with the last delta, where it is known
 	// Fallback is set by a provider that is no language model (the rules brain)
 	// on text that says so, so that it is not mistaken for an answer.
 	Fallback bool
+}
+
+// Usage counts the tokens of a step. The zero value stands for unknown.
+type Usage struct {
+	Prompt     int // all that was sent
+	Cached     int // of Prompt: what the service had kept from before
+	Completion int // all that was made, reasoning included
+	Reasoning  int // of Completion
 }
 
 // LLM is a language model.

@@ -143,10 +143,13 @@ func (l *Log) Trim(budget int, count func(string) int) {
 // (OpenAI's published counting rule: 3 tokens a message, 1 a name).
 const messageOverhead = 4
 
+// echoBytes is about how many bytes of an echo make a token. Most are no text that could be counted well.
+const echoBytes = 3
+
 func messageTokens(m providers.Message, count func(string) int) int {
-	n := messageOverhead + count(m.Content)
+	n := messageOverhead + count(m.Content) + len(m.Echo.JSON)/echoBytes
 	for _, c := range m.ToolCalls {
-		n += messageOverhead + count(c.Name) + count(c.Arguments)
+		n += messageOverhead + count(c.Name) + count(c.Arguments) + len(c.Echo.JSON)/echoBytes
 	}
 	return n
 }

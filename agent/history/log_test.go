@@ -52,6 +52,22 @@ func TestTrim(t *testing.T) {
 	}
 }
 
+// What a model wants back is sent with each request, so it counts; it survives packing.
+func TestEchoIsKeptAndCounted(t *testing.T) {
+	echo := providers.NewEcho("a model", `"`+strings.Repeat("x", 3000)+`"`)
+	m := providers.Message{Role: providers.RoleAssistant, Content: "a", Echo: echo, ToolCalls: []providers.ToolCall{{ID: "1", Name: "f", Echo: echo}}}
+	h := New([]providers.Message{said(providers.RoleUser, "old"), m, said(providers.RoleUser, "new")})
+	h.Pack()
+	h.Unpack()
+	if got := h.Snapshot(); len(got) != 3 || !reflect.DeepEqual(got[1], m) {
+		t.Errorf("unpacked: %+v", got)
+	}
+	h.Trim(1900, func(s string) int { return len(s) })
+	if got := h.Snapshot(); len(got) != 1 {
+		t.Errorf("%d messages are within 1900 tokens", len(got))
+	}
+}
+
 func TestTrimKeepsNewestExchange(t *testing.T) {
 	var h Log
 	h.Add(said(providers.RoleUser, strings.Repeat("old ", 100)), said(providers.RoleUser, strings.Repeat("new ", 100)))

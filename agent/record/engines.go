@@ -142,6 +142,9 @@ type tapedLLM struct {
 // Warm lets the model get ready; that is not recorded.
 func (l tapedLLM) Warm(ctx context.Context) error { return warm(ctx, l.LLM) }
 
+// Capabilities are those of the model.
+func (l tapedLLM) Capabilities() providers.Capabilities { return providers.CapabilitiesOf(l.LLM) }
+
 // Generate records a model call.
 func (l tapedLLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
 	return func(yield func(providers.Delta, error) bool) {

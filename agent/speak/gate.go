@@ -12,6 +12,7 @@ type gate struct {
 	state     gateState
 	started   time.Time
 	opened    chan struct{} // closed while the turn may be seen and heard, and when it never will be
+	certain   chan struct{} // closed when the turn may first be seen and heard
 	begun     chan struct{} // closed when tts start was sent, or never will be
 	held      []wire.Message
 	announced bool // tts start was asked for: what comes now waits for it
@@ -31,14 +32,15 @@ const (
 )
 
 func newGate() gate {
-	g := gate{opened: make(chan struct{}), begun: make(chan struct{})}
+	g := gate{opened: make(chan struct{}), certain: make(chan struct{}), begun: make(chan struct{})}
 	close(g.opened)
+	close(g.certain)
 	return g
 }
 
 func (g *gate) shut() {
 	if g.state == gateOpen {
-		g.state, g.opened = gateShut, make(chan struct{})
+		g.state, g.opened, g.certain = gateShut, make(chan struct{}), make(chan struct{})
 	}
 }
 
@@ -49,6 +51,7 @@ func (g *gate) open(send func(wire.Message)) {
 	}
 	g.state = gateOpen
 	close(g.opened)
+	close(g.certain)
 	held := g.held
 	g.held = nil
 	for i, m := range held {
@@ -71,6 +74,9 @@ func (g *gate) announce() bool {
 
 // start passes on what waits for tts start, which was just sent.
 func (g *gate) start(now time.Time, send func(wire.Message)) {
+	if g.state == gateShut {
+		close(g.certain)
+	}
 	g.unlock()
 	g.state, g.started = gateStarted, now
 	for _, m := range g.held {

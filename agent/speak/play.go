@@ -70,7 +70,7 @@ func (p *playout) next(ctx context.Context) (frame, bool, error) {
 // play waits until a frame is due, and hands it over.
 func (p *playout) play(ctx context.Context, f frame) error {
 	player := p.s.player
-	if err := player.AwaitStart(ctx); err != nil {
+	if err := await(ctx, player.gate.begun); err != nil {
 		return err
 	}
 	ready := time.Now()

@@ -85,9 +85,15 @@ func (p *Player) AwaitOpen(ctx context.Context) error {
 	return await(ctx, opened)
 }
 
-// AwaitStart waits until tts start was sent, or never will be.
-func (p *Player) AwaitStart(ctx context.Context) error { return await(ctx, p.gate.begun) }
+// Certain returns a channel that is closed when the turn may be seen and heard. It
+// stays open if that never comes.
+func (p *Player) Certain() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gate.certain
+}
 
+// await waits until done is closed.
 func await(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:

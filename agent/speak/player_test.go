@@ -51,6 +51,34 @@ func TestPlayerOpenKeepsTheOrder(t *testing.T) {
 	}
 }
 
+// A turn is certain when it may be seen, and never if it was undone before.
+func TestPlayerCertain(t *testing.T) {
+	certain := func(f *Player) bool {
+		select {
+		case <-f.Certain():
+			return true
+		default:
+			return false
+		}
+	}
+	for name, c := range map[string]struct {
+		do   func(*Player)
+		want bool
+	}{
+		"at once": {func(*Player) {}, true},
+		"held":    {(*Player).Hold, false},
+		"opened":  {func(f *Player) { f.Hold(); f.Open() }, true},
+		"undone":  {func(f *Player) { f.Hold(); f.Cut() }, false},
+		"started": {func(f *Player) { f.Hold(); f.Start() }, true},
+	} {
+		f := NewPlayer(newDevice(), 1, audio.Reply, 4)
+		if c.do(f); certain(f) != c.want {
+			t.Errorf("%s: %v", name, !c.want)
+		}
+		f.Cut()
+	}
+}
+
 func TestPlayerCutBeforeFirstFrame(t *testing.T) {
 	b := newDevice()
 	f := NewPlayer(b, 1, audio.Reply, 4)

@@ -52,6 +52,8 @@ type Turn struct {
 	Role    string              // the name of the system prompt
 	Text    string              // the system prompt itself, in place of the one of that name; "": that one
 	Session wire.Session
+	Agent   string // whom the device talks to
+	Dialog  string // names the dialogue that History is of
 }
 
 // Outlet takes an answer to the device.
@@ -104,6 +106,7 @@ type step struct {
 	split sentence.Splitter
 	said  bool // something of it goes to the ear
 	calls []*toolCall
+	echo  providers.Echo // the last that the model gave
 }
 
 // Goodbye makes the reply the last of the conversation, which voice does not cut
@@ -193,6 +196,7 @@ func (r *Responder) request(system, note string, forced bool) providers.LLMReque
 	messages = append(messages, r.Messages()...)
 	return providers.LLMRequest{
 		Messages: messages, Tools: Specs(r.tools.Router, false), NoTools: forced, Language: r.lang(), Zone: r.o.Zone,
+		DeviceID: r.turn.Session.DeviceID, AgentID: r.turn.Agent, Conversation: r.turn.Dialog, Certain: r.out.Player.Certain(),
 	}
 }
 
@@ -254,6 +258,9 @@ func (r *Responder) delta(ctx context.Context, st *step, d providers.Delta, noTo
 	r.out.Times.Token(d.Provider)
 	if d.Thought != "" {
 		r.out.Player.Send(wire.Message{Kind: wire.MessageThought, Text: d.Thought})
+	}
+	if d.Echo != (providers.Echo{}) {
+		st.echo = d.Echo
 	}
 	if d.Fallback && r.turn.Words == "" {
 		return nil // it is no model that could word anything

@@ -42,7 +42,7 @@ func (r *Responder) assemble(texts []string) []providers.Message {
 		out = append(out, providers.Message{Role: providers.RoleUser, Content: r.turn.Words})
 	}
 	for i, s := range r.steps {
-		m := providers.Message{Role: providers.RoleAssistant}
+		m := providers.Message{Role: providers.RoleAssistant, Echo: s.echo}
 		if i < len(texts) {
 			m.Content = strings.TrimSpace(texts[i])
 		}

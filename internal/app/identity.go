@@ -99,6 +99,9 @@ type sparingLLM struct {
 	requests *rate.Limiter
 }
 
+// Capabilities are those of the model.
+func (l sparingLLM) Capabilities() providers.Capabilities { return providers.CapabilitiesOf(l.LLM) }
+
 var errSpent = errors.New("devices that are not known have used what they may of the model")
 
 // Generate asks the model, or says that it may not.

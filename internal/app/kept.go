@@ -296,20 +296,43 @@ type body struct {
 	Text   string     `json:"text,omitempty"`
 	Calls  []bodyCall `json:"calls,omitempty"`
 	CallID string     `json:"call_id,omitempty"`
+	Echo   *bodyEcho  `json:"echo,omitempty"`
 }
 
 type bodyCall struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Arguments string    `json:"arguments"`
+	Echo      *bodyEcho `json:"echo,omitempty"`
+}
+
+type bodyEcho struct {
+	Owner string          `json:"owner"`
+	JSON  json.RawMessage `json:"json"`
+}
+
+// storedEcho is the form of an echo; nil for none.
+func storedEcho(e providers.Echo) *bodyEcho {
+	if e.JSON == "" {
+		return nil
+	}
+	return &bodyEcho{e.Owner, json.RawMessage(e.JSON)}
+}
+
+// echo undoes storedEcho.
+func (e *bodyEcho) echo() providers.Echo {
+	if e == nil {
+		return providers.Echo{}
+	}
+	return providers.NewEcho(e.Owner, string(e.JSON))
 }
 
 func messageBody(m *providers.Message) string {
 	var v any = m.Content
-	if len(m.ToolCalls) > 0 || m.ToolCallID != "" {
-		b := body{Text: m.Content, CallID: m.ToolCallID}
+	if len(m.ToolCalls) > 0 || m.ToolCallID != "" || m.Echo.JSON != "" {
+		b := body{Text: m.Content, CallID: m.ToolCallID, Echo: storedEcho(m.Echo)}
 		for _, c := range m.ToolCalls {
-			b.Calls = append(b.Calls, bodyCall(c))
+			b.Calls = append(b.Calls, bodyCall{c.ID, c.Name, c.Arguments, storedEcho(c.Echo)})
 		}
 		v = b
 	}
@@ -330,9 +353,9 @@ func readMessage(row store.Message) (providers.Message, error) {
 	if err := json.Unmarshal([]byte(row.Body), &b); err != nil {
 		return m, err
 	}
-	m.Content, m.ToolCallID = b.Text, b.CallID
+	m.Content, m.ToolCallID, m.Echo = b.Text, b.CallID, b.Echo.echo()
 	for _, c := range b.Calls {
-		m.ToolCalls = append(m.ToolCalls, providers.ToolCall(c))
+		m.ToolCalls = append(m.ToolCalls, providers.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments, Echo: c.Echo.echo()})
 	}
 	return m, nil
 }

@@ -200,6 +200,10 @@ func FuzzBody(f *testing.F) {
 		m := providers.Message{Role: providers.RoleAssistant, Content: content, ToolCallID: id}
 		if name != "" {
 			m.ToolCalls = []providers.ToolCall{{ID: id, Name: name, Arguments: arguments}}
+			m.ToolCalls[0].Echo = providers.NewEcho("a model", `{"signature":"x"}`)
+		}
+		if id == "" {
+			m.Echo = providers.NewEcho("a model", `"reasoning"`)
 		}
 		for _, s := range []*string{&m.Content, &m.ToolCallID} {
 			*s = strings.ToValidUTF8(*s, "\uFFFD")

@@ -40,10 +40,53 @@ func (l *LLM) isModel(i int) bool {
 	return !slices.Contains(l.opts.LastResort, l.members[i].Name())
 }
 
+// mayAsk reports whether a member may be asked now, beside those that are live.
+func (l *LLM) mayAsk(i int, live map[int]context.CancelFunc) bool {
+	if len(live) == 0 {
+		return true
+	}
+	alone := func(i int) bool { return !l.isModel(i) || providers.CapabilitiesOf(l.members[i]).NoHedge }
+	for other := range live {
+		if alone(other) {
+			return false
+		}
+	}
+	return !alone(i)
+}
+
+// Capabilities returns what holds of the member that will be asked first.
+func (l *LLM) Capabilities() providers.Capabilities {
+	for i, m := range l.members {
+		if l.breakers[i].closed() {
+			return providers.CapabilitiesOf(m)
+		}
+	}
+	return providers.CapabilitiesOf(l.members[0])
+}
+
+// ask asks a member, as it wants to be asked. One that takes no trials is asked
+// when the request is none any more.
+func (l *LLM) ask(ctx context.Context, i int, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
+	can := providers.CapabilitiesOf(l.members[i])
+	answer := l.members[i].Generate(ctx, can.Narrow(req))
+	if !can.NoTrials {
+		return answer
+	}
+	return func(yield func(providers.Delta, error) bool) {
+		if err := req.AwaitCertain(ctx); err != nil {
+			yield(providers.Delta{}, err)
+			return
+		}
+		answer(yield)
+	}
+}
+
 // Generate streams one step of the first member that answers. One that is late
 // is not given up: the next model is asked beside it, the first text or tool
 // call wins, and the requests of the others are closed. A thought shows that a
-// member is at work, so it is not late; it does not win.
+// member is at work, so it is not late; it does not win. A member that must not be
+// asked beside others ([providers.Capabilities]) is asked only when those before
+// it have failed, and nobody beside it.
 //
 // Thoughts of a member that loses may already have been yielded. After the
 // first text or tool call an error is passed on.
@@ -51,7 +94,7 @@ func (l *LLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[
 	return func(yield func(providers.Delta, error) bool) {
 		r := newRace(l.walk(), yield)
 		r.ask = func(ctx context.Context, i int) iter.Seq2[providers.Delta, error] {
-			return l.members[i].Generate(ctx, req)
+			return l.ask(ctx, i, req)
 		}
 		r.weigh = func(_ int, d providers.Delta) weight {
 			switch { // an empty delta, such as the role that opens a stream, shows nothing
@@ -62,8 +105,13 @@ func (l *LLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[
 			}
 			return nothing
 		}
-		r.name = func(d *providers.Delta, who string) { d.Provider = cmp.Or(d.Provider, who) }
-		r.may = func(i int) bool { return l.isModel(i) || len(r.live) == 0 }
+		r.name = func(d *providers.Delta, who string) {
+			d.Provider = cmp.Or(d.Provider, who)
+			if r.winner < 0 && d.Text == "" && len(d.ToolCalls) == 0 {
+				d.Echo = providers.Echo{} // it may be another's message in the end
+			}
+		}
+		r.may = func(i int) bool { return l.mayAsk(i, r.live) }
 		if err := r.run(ctx, nil); err != nil {
 			yield(providers.Delta{}, err)
 		}

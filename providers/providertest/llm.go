@@ -69,6 +69,7 @@ type LLM struct {
 	Script []Step                              // one for each call in order; the last one for all further ones
 	Answer func(req providers.LLMRequest) Step // in place of Script
 	Last   bool                                // it is a last resort, not a language model
+	Can    providers.Capabilities
 
 	mu    sync.Mutex
 	asked []*Asked
@@ -79,6 +80,9 @@ func (l *LLM) Name() string { return cmp.Or(l.Label, "fake-llm") }
 
 // LastResort reports whether it is to be asked only when all others have failed.
 func (l *LLM) LastResort() bool { return l.Last }
+
+// Capabilities returns what Can says.
+func (l *LLM) Capabilities() providers.Capabilities { return l.Can }
 
 // Asked returns all calls so far, as they stand now.
 func (l *LLM) Asked() []Asked {
