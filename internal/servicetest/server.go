@@ -6,9 +6,11 @@ package servicetest
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,12 +67,13 @@ const Skew = 10 * time.Minute
 // Server is a fake of a service, or a part of one. Its zero value is not ready: [New]
 // makes it. It may be used by any number of goroutines at once.
 type Server struct {
-	t      testing.TB
-	http   *httptest.Server
-	stop   context.CancelFunc
-	ctx    context.Context //nolint:containedctx // the life of the server, which its handlers share
-	knows  map[Fault]bool
-	hijack sync.WaitGroup
+	t     testing.TB
+	http  *httptest.Server // nil if it speaks no HTTP
+	tcp   net.Listener     // nil if it does
+	stop  context.CancelFunc
+	ctx   context.Context //nolint:containedctx // the life of the server, which its handlers share
+	knows map[Fault]bool
+	talks sync.WaitGroup // the conversations of a server without HTTP
 
 	mu       sync.Mutex
 	fault    Fault
@@ -91,16 +94,22 @@ type Request struct {
 // to answer by [Server.Fault]; knows lists the faults that it can have beside None.
 func New(t testing.TB, handler http.HandlerFunc, knows ...Fault) *Server {
 	t.Helper()
-	s := &Server{t: t, knows: map[Fault]bool{None: true}, open: map[net.Conn]struct{}{}}
-	for _, f := range knows {
-		s.knows[f] = true
-	}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	s := prepare(t, knows)
 	s.http = httptest.NewUnstartedServer(handler)
 	s.http.Config.ConnState = s.state
 	s.http.Listener = counted{s.http.Listener, s}
 	s.http.Start()
 	t.Cleanup(s.close)
+	return s
+}
+
+// prepare makes a server without a socket.
+func prepare(t testing.TB, knows []Fault) *Server {
+	s := &Server{t: t, knows: map[Fault]bool{None: true}, open: map[net.Conn]struct{}{}}
+	for _, f := range knows {
+		s.knows[f] = true
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
@@ -110,13 +119,23 @@ func (s *Server) Ended() <-chan struct{} { return s.ctx.Done() }
 // close ends the server and all that is connected.
 func (s *Server) close() {
 	s.stop()
-	s.mu.Lock()
-	for c := range s.open {
+	if s.tcp != nil {
+		_ = s.tcp.Close()
+	}
+	for _, c := range s.connected() {
 		_ = c.Close()
 	}
-	s.mu.Unlock()
-	s.http.Close()
-	s.hijack.Wait()
+	if s.http != nil {
+		s.http.Close()
+	}
+	s.talks.Wait()
+}
+
+// connected lists what is connected. Closing a connection takes the lock.
+func (s *Server) connected() []net.Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.open))
 }
 
 func (s *Server) state(c net.Conn, state http.ConnState) {
@@ -172,11 +191,17 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// URL is the address of the server: http://127.0.0.1:PORT.
-func (s *Server) URL() string { return s.http.URL }
+// URL is the address of the server: http://127.0.0.1:PORT, or tcp://127.0.0.1:PORT of
+// one that [NewTCP] made.
+func (s *Server) URL() string {
+	if s.tcp != nil {
+		return "tcp://" + s.tcp.Addr().String()
+	}
+	return s.http.URL
+}
 
 // WS is the same address for WebSocket: ws://127.0.0.1:PORT.
-func (s *Server) WS() string { return "ws" + strings.TrimPrefix(s.http.URL, "http") }
+func (s *Server) WS() string { return "ws" + strings.TrimPrefix(s.URL(), "http") }
 
 // Knows says whether the service can have a fault.
 func (s *Server) Knows(f Fault) bool { return s.knows[f] }
