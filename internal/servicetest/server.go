@@ -82,7 +82,7 @@ type Server struct {
 	requests []Request
 }
 
-// Request is what a client has asked, for tests that look at it.
+// Request is one that a client has made, for tests that look at it.
 type Request struct {
 	Method string
 	Path   string // with the query

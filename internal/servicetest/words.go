@@ -15,7 +15,7 @@ import (
 //go:embed words.txt
 var Words string
 
-// Heard is what a recogniser has understood after so many samples at a rate: the more
+// Heard gives the words that a recogniser has after so many samples at a rate: the more
 // it has heard, the more of [Words], and all of them after a second. Sound of zeros
 // only is nothing: the fake counts what is [Loud].
 func Heard(samples, rate int) string {
