@@ -94,7 +94,7 @@ func (s *Set) values(lang string, d Data) map[string]string {
 // that was probably meant. known must not be empty.
 func Nearest(name string, known []string) string {
 	return slices.MinFunc(known, func(a, b string) int {
-		return cmp.Compare(edits(name, a), edits(name, b))
+		return cmp.Compare(text.Edits(name, a), text.Edits(name, b))
 	})
 }
 
@@ -105,28 +105,6 @@ func Misspelt(name string, known []string) (meant string, ok bool) {
 		return "", false
 	}
 	meant = Nearest(name, known)
-	n := edits(name, meant)
+	n := text.Edits(name, meant)
 	return meant, n == 1 || n == 2 && len(name) >= 8
-}
-
-// edits counts the single-rune changes between two names (Levenshtein).
-func edits(a, b string) int {
-	target := []rune(b)
-	row := make([]int, len(target)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range []rune(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, t := range target {
-			cost := diagonal
-			if r != t {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(target)]
 }

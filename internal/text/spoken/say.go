@@ -12,7 +12,7 @@ import (
 // SayClock returns a time of day as people say it: 7:05 or 7点05分.
 func SayClock(t time.Time, lang text.Lang) string {
 	switch {
-	case lang != text.Chinese:
+	case !lang.IsChinese():
 		return fmt.Sprintf("%d:%02d", t.Hour(), t.Minute())
 	case t.Minute() == 0:
 		return fmt.Sprintf("%d点", t.Hour())
@@ -50,7 +50,7 @@ func sayUnits(n int, zh, en string, lang text.Lang) string {
 
 // SayCount returns how often something happened as people say it: once, 3 times, 3次.
 func SayCount(n int, lang text.Lang) string {
-	if lang != text.Chinese && n == 1 {
+	if !lang.IsChinese() && n == 1 {
 		return "once"
 	}
 	return strconv.Itoa(n) + lang.Pick("次", " times")
@@ -66,7 +66,7 @@ func SayTime(t, now time.Time, lang text.Lang) string {
 	case noonIn(now, 1).Format(time.DateOnly):
 		return lang.Pick("明天", "tomorrow ") + when
 	}
-	if lang == text.Chinese {
+	if lang.IsChinese() {
 		return fmt.Sprintf("%d月%d日%s", t.Month(), t.Day(), when)
 	}
 	return t.Format("on January 2 ") + when
@@ -89,7 +89,7 @@ func SayWeekday(t time.Time, lang text.Lang) string {
 
 // SayTimeOfDay returns the time of day of t in twelve hours: 晚上8点30分, 8:30 PM.
 func SayTimeOfDay(t time.Time, lang text.Lang) string {
-	if lang != text.Chinese {
+	if !lang.IsChinese() {
 		return t.Format("3:04 PM")
 	}
 	part := "晚上"

@@ -117,7 +117,7 @@ func sayWeekly(interval int, days string, at time.Time, lang text.Lang) string {
 	if n := len(names); n > 2 && strings.Contains(strings.Join(week[:], ","), days) { // one after the other
 		said, on = names[0]+lang.Pick("到", " to ")+names[n-1], "from"
 	}
-	if lang == text.Chinese {
+	if lang.IsChinese() {
 		if interval == 1 {
 			return "每" + said
 		}
