@@ -75,14 +75,19 @@ func (t template) render(values map[string]string) string {
 // values returns the values of the variables in a prompt of the language lang.
 func (s *Set) values(lang string, d Data) map[string]string {
 	device := cmp.Or(d.DeviceName, s.Phrase(deviceName, lang))
-	name := languageChinese
-	if language(cmp.Or(d.Language, lang)) == "en" {
-		name = languageEnglish
+	in, name := orChinese(cmp.Or(d.Language, lang)), ""
+	switch {
+	case in == text.Chinese:
+		name = s.Phrase(languageChinese, lang)
+	case in == text.English:
+		name = s.Phrase(languageEnglish, lang)
+	default:
+		name = in.Name(text.Lang(lang))
 	}
 	return map[string]string{
 		"assistant_name": d.AssistantName,
 		"device_name":    device,
-		"language":       s.Phrase(name, lang),
+		"language":       name,
 		"current_time":   d.Now.Format("15:04"),
 		"today_date":     spoken.SayDate(d.Now, text.Lang(lang)),
 		"today_weekday":  spoken.SayWeekday(d.Now, text.Lang(lang)),
