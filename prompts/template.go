@@ -75,19 +75,14 @@ func (t template) render(values map[string]string) string {
 // values returns the values of the variables in a prompt of the language lang.
 func (s *Set) values(lang string, d Data) map[string]string {
 	device := cmp.Or(d.DeviceName, s.Phrase(deviceName, lang))
-	in, name := orChinese(cmp.Or(d.Language, lang)), ""
-	switch {
-	case in == text.Chinese:
-		name = s.Phrase(languageChinese, lang)
-	case in == text.English:
-		name = s.Phrase(languageEnglish, lang)
-	default:
-		name = in.Name(text.Lang(lang))
+	name := languageChinese
+	if language(cmp.Or(d.Language, lang)) == "en" {
+		name = languageEnglish
 	}
 	return map[string]string{
 		"assistant_name": d.AssistantName,
 		"device_name":    device,
-		"language":       name,
+		"language":       s.Phrase(name, lang),
 		"current_time":   d.Now.Format("15:04"),
 		"today_date":     spoken.SayDate(d.Now, text.Lang(lang)),
 		"today_weekday":  spoken.SayWeekday(d.Now, text.Lang(lang)),
@@ -99,7 +94,7 @@ func (s *Set) values(lang string, d Data) map[string]string {
 // that was probably meant. known must not be empty.
 func Nearest(name string, known []string) string {
 	return slices.MinFunc(known, func(a, b string) int {
-		return cmp.Compare(text.Edits(name, a), text.Edits(name, b))
+		return cmp.Compare(edits(name, a), edits(name, b))
 	})
 }
 
@@ -110,6 +105,28 @@ func Misspelt(name string, known []string) (meant string, ok bool) {
 		return "", false
 	}
 	meant = Nearest(name, known)
-	n := text.Edits(name, meant)
+	n := edits(name, meant)
 	return meant, n == 1 || n == 2 && len(name) >= 8
+}
+
+// edits counts the single-rune changes between two names (Levenshtein).
+func edits(a, b string) int {
+	target := []rune(b)
+	row := make([]int, len(target)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, r := range []rune(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, t := range target {
+			cost := diagonal
+			if r != t {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(target)]
 }

@@ -119,7 +119,7 @@ func withoutSounds(said string) string {
 func countSpoken(said string, lang text.Lang) int {
 	n, letters := 0, 0
 	word := func() {
-		if letters > 1 || letters == 1 && !lang.IsChinese() {
+		if letters > 1 || letters == 1 && lang != text.Chinese {
 			n++
 		}
 		letters = 0
