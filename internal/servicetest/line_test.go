@@ -72,6 +72,9 @@ func TestLineLetsItsClientDown(t *testing.T) {
 			}
 		}
 		_ = c.WriteMessage(websocket.TextMessage, []byte("again"))
+		if f == Broken {
+			_ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		}
 		_, _, err = c.ReadMessage()
 		if closed := new(websocket.CloseError); f == Closed && (!errors.As(err, &closed) || closed.Code != 1011) || f == Cut && err == nil {
 			t.Errorf("%v: then error %v", f, err)
