@@ -12,7 +12,7 @@ import (
 	"xiaozhi/internal/servicetest"
 )
 
-// command is what a client says on a socket of the inference protocol.
+// command holds the members of a client's messages in the inference protocol.
 type command struct {
 	Header struct {
 		Action    string `json:"action"`

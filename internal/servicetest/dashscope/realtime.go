@@ -12,7 +12,7 @@ import (
 	"xiaozhi/internal/servicetest"
 )
 
-// event is what a client says on a socket of the realtime protocol.
+// event holds the members of a client's events in the realtime protocol.
 type event struct {
 	ID      string `json:"event_id"`
 	Type    string `json:"type"`

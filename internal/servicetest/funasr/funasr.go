@@ -49,7 +49,7 @@ func Serve(t testing.TB, v Variant) *servicetest.Server {
 	return s
 }
 
-// request is what the first message of an utterance says, and the end mark.
+// request holds the members of the first message of an utterance, and of the end mark.
 type request struct {
 	Mode       string          `json:"mode"`
 	ChunkSize  []int           `json:"chunk_size"`

@@ -80,7 +80,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-func TestWhatItDoesNotUnderstandIsNotAnswered(t *testing.T) {
+func TestNonsenseIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	s := New(t)
 	sound := servicetest.Speech(strings.Repeat("a", 26), rate)
