@@ -2,7 +2,6 @@
 package whispercpp
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -80,36 +79,13 @@ func (f *fake) infer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sound, _ := io.ReadAll(file)
-	pcm, ok := wav(sound)
+	pcm, _, ok := servicetest.ReadWAV(sound)
 	if !ok {
 		refuse(w, http.StatusBadRequest, "failed to read audio data")
 		return
 	}
 	kind, body := answer(r, segments(r, pcm, fault), len(pcm))
 	f.Send(w, r, fault, servicetest.Reply{Type: kind, Body: []byte(body), Broken: []byte(`{"text":" ` + "\xe4\xbb"), Filler: []byte(" and the lamp")})
-}
-
-// wav returns the sound of a WAV file of 16 bit mono, or false for anything else.
-func wav(b []byte) ([]byte, bool) {
-	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WAVE" {
-		return nil, false
-	}
-	good := false
-	for b = b[12:]; len(b) >= 8; {
-		name, size, rest := string(b[:4]), int(binary.LittleEndian.Uint32(b[4:])), b[8:]
-		size = min(size, len(rest))
-		if name == "fmt " && size >= 16 {
-			good = binary.LittleEndian.Uint16(rest) == 1 && binary.LittleEndian.Uint16(rest[2:]) == 1 && binary.LittleEndian.Uint16(rest[14:]) == 16
-		}
-		if name == "data" {
-			return rest[:size], good
-		}
-		b = rest[size+size%2:]
-		if size%2 == 1 && len(rest) == size {
-			break
-		}
-	}
-	return nil, false
 }
 
 // segments are what the model says, each as it stands in the answer.
