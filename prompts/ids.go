@@ -1,10 +1,12 @@
 package prompts
 
-// The ids of the phrases. Both phrase files hold exactly these.
+// The ids of the phrases. The phrase files of all languages hold exactly these.
 const (
 	Pardon       = "pardon"
 	HintNoSpeech = "hint_no_speech"
 	NoChineseASR = "no_chinese_asr"
+	NoASR        = "no_asr"
+	NoVoice      = "no_voice"
 
 	FailASR      = "fail_asr"
 	FailLLM      = "fail_llm"
@@ -78,12 +80,13 @@ const (
 	deviceName      = "word_speaker"
 	languageChinese = "word_chinese"
 	languageEnglish = "word_english"
+	answerIn        = "word_answer_in" // {language}
 )
 
 // IDs lists the ids that have a constant here, in the order of the file.
 func IDs() []string {
 	return []string{
-		Pardon, HintNoSpeech, NoChineseASR,
+		Pardon, HintNoSpeech, NoChineseASR, NoASR, NoVoice,
 		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, SlowASR, SlowLLM, SlowTTS, Overload, ShuttingDown,
 		PairNeeded, PairCode, PairClosed, PairRefused,
 		OK, Goodbye, Greeting, Filler,

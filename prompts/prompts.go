@@ -1,8 +1,8 @@
 // Package prompts holds the texts that the server brings along: the system
 // prompt of the language model, the phrases the server says by itself (as text
 // and, where speech synthesis may be what failed, as sound), and the table of
-// emotions. Every text exists in Chinese ("zh") and English ("en"), and the
-// files of a folder may replace the embedded ones by name.
+// emotions. Every text exists in Chinese ("zh") and English ("en"), phrases in further
+// languages too, and the files of a folder may replace the embedded ones by name.
 package prompts
 
 import (
@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"xiaozhi/internal/text"
 )
 
 // Default is the name of the embedded system prompt.
@@ -29,24 +31,26 @@ var embedded embed.FS
 type Set struct {
 	prompts map[string]map[string]template // name, language
 	phrases map[string]map[string]string   // language, id
+	words   map[string]*Words              // language
 }
 
 // Data holds the values of the variables of a prompt.
 type Data struct {
 	AssistantName string
 	DeviceName    string    // "" becomes a plain word for a speaker
-	Language      string    // "zh" or "en": in which to answer when in doubt; "" is the prompt's own
+	Language      string    // tag of the one in which to answer when in doubt; "" is the prompt's own
 	Now           time.Time // in the zone of the user
 }
 
 // Load reads the embedded texts and lets the files of dir replace them: a Markdown
-// file NAME.LANG replaces or adds a prompt, phrases.zh.yaml and phrases.en.yaml
-// replace single phrases. A dir that is "" or does not exist adds nothing. One
+// file NAME.LANG replaces or adds a prompt, phrases.LANG.yaml replaces single phrases or adds a
+// language; LANG is a tag of BCP 47. A dir that is "" or does not exist adds nothing. One
 // joined error names all that is wrong, each with file and line.
 func Load(dir string) (*Set, error) {
 	s := &Set{
 		prompts: map[string]map[string]template{},
-		phrases: map[string]map[string]string{"zh": {}, "en": {}},
+		phrases: map[string]map[string]string{},
+		words:   map[string]*Words{},
 	}
 	if err := s.add(embedded, ".", true); err != nil {
 		return nil, fmt.Errorf("embedded prompts: %w", err)
@@ -87,15 +91,15 @@ func (s *Set) add(files fs.FS, dir string, base bool) error {
 	return errors.Join(errs...)
 }
 
-func (s *Set) addFile(path, text string, base bool) error {
+func (s *Set) addFile(path, file string, base bool) error {
 	name, lang, ext, ok := splitName(filepath.Base(path))
 	switch {
 	case !ok:
-		return fmt.Errorf("%s: the name must be NAME.zh.md, NAME.en.md, phrases.zh.yaml or phrases.en.yaml", path)
+		return fmt.Errorf("%s: the name must be NAME.LANG.md or phrases.LANG.yaml, with a language such as zh, en or ja for LANG%s", path, meant(filepath.Base(path)))
 	case ext == "yaml":
-		return s.addPhrases(path, text, lang, base)
+		return s.addPhrases(path, file, lang, base)
 	}
-	t, err := parseTemplate(path, text)
+	t, err := parseTemplate(path, file)
 	if err != nil {
 		return err
 	}
@@ -112,9 +116,19 @@ func splitName(file string) (name, lang, ext string, ok bool) {
 	if len(parts) != 3 || parts[0] == "" {
 		return "", "", "", false
 	}
-	name, lang, ext = parts[0], parts[1], parts[2]
-	ok = (lang == "zh" || lang == "en") && (ext == "md" || ext == "yaml" && name == "phrases")
+	tag, err := text.ParseLang(parts[1])
+	name, lang, ext = parts[0], string(tag), parts[2]
+	ok = err == nil && (ext == "md" || ext == "yaml" && name == "phrases")
 	return name, lang, ext, ok
+}
+
+// meant says which language the name of a file probably means, if that is what is wrong with it.
+func meant(file string) string {
+	parts := strings.Split(file, ".")
+	if len(parts) != 3 || text.TagOf(parts[1]) != "" {
+		return ""
+	}
+	return fmt.Sprintf("; %q is none (did you mean %s?)", parts[1], text.NearestLang(parts[1]))
 }
 
 // Names lists the prompts there are, sorted.
@@ -123,21 +137,32 @@ func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.prompts)) }
 // Has reports whether there is a prompt called name.
 func (s *Set) Has(name string) bool { return s.prompts[name] != nil }
 
-// Render fills in the prompt called name in the language lang ("zh" or "en").
-// A prompt that exists in the other language only is used as it is. An unknown
-// name is an error that lists the known ones.
+// Render fills in the prompt called name in the language of the tag lang, or in the nearest that it is
+// there in. An unknown name is an error that lists the known ones. Where the language to answer in is
+// neither Chinese nor English, a line says its name.
 func (s *Set) Render(name, lang string, d Data) (string, error) {
 	versions, ok := s.prompts[name]
 	if !ok {
 		return "", fmt.Errorf("no prompt called %q (there are: %s)", name, strings.Join(s.Names(), ", "))
 	}
-	t, ok := versions[language(lang)]
-	if !ok {
-		for other, version := range versions {
-			lang, t = other, version
+	own := slices.Sorted(maps.Keys(versions))[0] // the only one, as a rule
+	for _, l := range append(orChinese(lang).Fallbacks(), text.Chinese) {
+		if _, ok := versions[string(l)]; ok {
+			own = string(l)
+			break
 		}
 	}
-	return t.render(s.values(language(lang), d)), nil
+	return versions[own].render(s.values(own, d)) + s.answerIn(own, d), nil
+}
+
+// answerIn returns the line that says in which language to answer, in that of the prompt: "" for
+// Chinese and English, which prompts bring about by themselves.
+func (s *Set) answerIn(lang string, d Data) string {
+	in := text.Lang(d.Language)
+	if in.IsOwn() {
+		return ""
+	}
+	return "\n\n" + s.Phrase(answerIn, lang, "language", in.Name(text.Lang(lang)))
 }
 
 // maxVariable is how far the end of a variable is looked for in what a person has typed, in bytes.
@@ -145,30 +170,23 @@ const maxVariable = 64
 
 // RenderText fills in a prompt that a person has typed, in place of one of a file. Braces that hold no variable stay as they
 // were typed: nobody reads what a program says about them.
-func (s *Set) RenderText(text, lang string, d Data) string {
-	values := s.values(language(lang), d)
+func (s *Set) RenderText(typed, lang string, d Data) string {
+	lang = string(orChinese(lang))
+	values := s.values(lang, d)
 	var b strings.Builder
 	for {
-		before, after, found := strings.Cut(text, "{{")
+		before, after, found := strings.Cut(typed, "{{")
 		b.WriteString(before)
 		if !found {
-			return b.String()
+			return b.String() + s.answerIn(lang, d)
 		}
 		name, _, closed := strings.Cut(after[:min(len(after), maxVariable)], "}}")
 		if value, known := values[strings.TrimSpace(name)]; known && closed {
 			b.WriteString(value)
-			text = after[len(name)+len("}}"):]
+			typed = after[len(name)+len("}}"):]
 			continue
 		}
 		b.WriteString("{{")
-		text = after
+		typed = after
 	}
-}
-
-// language returns lang if it is one of the two, else Chinese, the default.
-func language(lang string) string {
-	if lang == "en" {
-		return "en"
-	}
-	return "zh"
 }

@@ -58,6 +58,7 @@ func TestRender(t *testing.T) {
 		"pirate.en.md":  "\ufeff\n{{ assistant_name }} of {{device_name}} speaks {{language}}.\n\n",
 		"pirate.zh.md":  "{{device_name}}说{{language}}",
 		"chinese.zh.md": "只有中文 {{today_weekday}}",
+		"deutsch.de.md": "{{device_name}} spricht {{language}}, {{today_date}}",
 		"README.md":     "not a prompt {{nothing}}",
 		"notes.txt":     "{{nothing}}",
 	}
@@ -70,7 +71,13 @@ func TestRender(t *testing.T) {
 		{"values", "pirate", "en", Data{AssistantName: "Ann", DeviceName: "Deck", Language: "zh"}, "Ann of Deck speaks Chinese."},
 		{"no names", "pirate", "en", Data{}, " of speaker speaks English."},
 		{"no device, Chinese", "pirate", "zh", Data{Language: "en"}, "音箱说英语"},
-		{"unknown language is Chinese", "pirate", "fr", Data{}, "音箱说中文"},
+		{"a language that it is not there in is English", "pirate", "fr", Data{}, " of speaker speaks English."},
+		{"no language is Chinese", "pirate", "", Data{}, "音箱说中文"},
+		{"Taiwan", "pirate", "zh-TW", Data{Language: "zh-TW"}, "音箱说繁体中文"},
+		{"another language", "pirate", "en", Data{Language: "ja"}, " of speaker speaks Japanese.\n\nAnswer in Japanese, unless you were told above to use another language."},
+		{"another language, in Chinese", "pirate", "zh", Data{Language: "de-AT"}, "音箱说德语\n\n请用德语回答，除非上面要求用别的语言。"},
+		{"another language in another", "pirate", "de", Data{Language: "de"}, " of speaker speaks German.\n\nAnswer in German, unless you were told above to use another language."},
+		{"a prompt in it", "deutsch", "de-AT", Data{Language: "de", Now: evening}, "Lautsprecher spricht Deutsch, 2026-11-22\n\nAntworte in dieser Sprache, wenn keine andere verlangt ist: Deutsch."},
 		{"other language only", "chinese", "en", Data{Now: evening}, "只有中文 星期日"},
 		{"values are not looked through", "pirate", "en", Data{AssistantName: "{{language}}"}, "{{language}} of speaker speaks English."},
 	} {
@@ -80,7 +87,7 @@ func TestRender(t *testing.T) {
 		}
 	}
 	_, err := s.Render("pirat", "en", Data{})
-	if err == nil || !strings.Contains(err.Error(), `"pirat" (there are: chinese, default, pirate, storyteller, teacher)`) {
+	if err == nil || !strings.Contains(err.Error(), `"pirat" (there are: chinese, default, deutsch, pirate, storyteller, teacher)`) {
 		t.Errorf("unknown prompt: %v", err)
 	}
 }
@@ -112,11 +119,16 @@ func TestLoadErrors(t *testing.T) {
 		{"not closed", "a.en.md", "one\n{{language\n", "a.en.md:2: a {{ without its }}"},
 		{"closed on another line", "a.en.md", "{{language\n}}", "a.en.md:1: a {{ without its }}"},
 		{"empty", "a.zh.md", " \n", "a.zh.md: the prompt is empty"},
-		{"no language", "pirate.md", "x", "pirate.md: the name must be NAME.zh.md"},
-		{"foreign language", "pirate.fr.md", "x", "pirate.fr.md: the name must be NAME.zh.md"},
+		{"no language", "pirate.md", "x", "pirate.md: the name must be NAME.LANG.md"},
+		{"no language's tag", "pirate.jp.md", "x", "for LANG; \"jp\" is none (did you mean ja?)"},
 		{"unknown yaml", "voices.en.yaml", "x: y", "voices.en.yaml: the name must be"},
 		{"unknown phrase", "phrases.zh.yaml", "# mine\ngodbye: 拜拜", "phrases.zh.yaml:2: unknown phrase godbye (did you mean goodbye?)"},
 		{"unknown placeholder", "phrases.zh.yaml", "tool_failed: '{name}坏了'", "phrases.zh.yaml:1: phrase tool_failed has no {name} (it has: tool)"},
+		{"unknown phrase of a language of one's own", "phrases.fr.yaml", "godbye: Salut", "phrases.fr.yaml:1: unknown phrase godbye (did you mean goodbye?)"},
+		{"words that are no lists", "phrases.fr.yaml", "words: [a]", "phrases.fr.yaml:1: words must hold lists by name"},
+		{"an unknown list", "phrases.fr.yaml", "words:\n  exits: [a]", "phrases.fr.yaml:2: unknown list exits (did you mean exit?)"},
+		{"a list that is a text", "phrases.fr.yaml", "words:\n  exit: a", "phrases.fr.yaml:2: exit must be a list of words"},
+		{"a list with a list", "phrases.fr.yaml", "words:\n  exit: [[a]]", "phrases.fr.yaml:2: exit must be a list of words"},
 		{"phrase twice", "phrases.zh.yaml", "ok: 好\nok: 行", "phrases.zh.yaml:2: phrase ok is there twice"},
 		{"phrase is a list", "phrases.zh.yaml", "ok: [好]", "phrases.zh.yaml:1: phrase ok must be a text"},
 		{"phrase is a number", "phrases.zh.yaml", "ok: 1", "phrases.zh.yaml:1: phrase ok must be a text"},

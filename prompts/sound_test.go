@@ -12,7 +12,7 @@ import (
 // sounded lists the phrases that must be heard when speech synthesis is what failed.
 func sounded() []string {
 	return []string{
-		Pardon, FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, SlowASR, SlowLLM, SlowTTS, Overload, ShuttingDown,
+		Pardon, NoVoice, FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, SlowASR, SlowLLM, SlowTTS, Overload, ShuttingDown,
 		PairNeeded, PairClosed, PairRefused,
 	}
 }

@@ -75,14 +75,19 @@ func (t template) render(values map[string]string) string {
 // values returns the values of the variables in a prompt of the language lang.
 func (s *Set) values(lang string, d Data) map[string]string {
 	device := cmp.Or(d.DeviceName, s.Phrase(deviceName, lang))
-	name := languageChinese
-	if language(cmp.Or(d.Language, lang)) == "en" {
-		name = languageEnglish
+	in, name := orChinese(cmp.Or(d.Language, lang)), ""
+	switch {
+	case in == text.Chinese:
+		name = s.Phrase(languageChinese, lang)
+	case in == text.English:
+		name = s.Phrase(languageEnglish, lang)
+	default:
+		name = in.Name(text.Lang(lang))
 	}
 	return map[string]string{
 		"assistant_name": d.AssistantName,
 		"device_name":    device,
-		"language":       s.Phrase(name, lang),
+		"language":       name,
 		"current_time":   d.Now.Format("15:04"),
 		"today_date":     spoken.SayDate(d.Now, text.Lang(lang)),
 		"today_weekday":  spoken.SayWeekday(d.Now, text.Lang(lang)),
@@ -94,7 +99,7 @@ func (s *Set) values(lang string, d Data) map[string]string {
 // that was probably meant. known must not be empty.
 func Nearest(name string, known []string) string {
 	return slices.MinFunc(known, func(a, b string) int {
-		return cmp.Compare(edits(name, a), edits(name, b))
+		return cmp.Compare(text.Edits(name, a), text.Edits(name, b))
 	})
 }
 
@@ -105,28 +110,6 @@ func Misspelt(name string, known []string) (meant string, ok bool) {
 		return "", false
 	}
 	meant = Nearest(name, known)
-	n := edits(name, meant)
+	n := text.Edits(name, meant)
 	return meant, n == 1 || n == 2 && len(name) >= 8
-}
-
-// edits counts the single-rune changes between two names (Levenshtein).
-func edits(a, b string) int {
-	target := []rune(b)
-	row := make([]int, len(target)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range []rune(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, t := range target {
-			cost := diagonal
-			if r != t {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(target)]
 }

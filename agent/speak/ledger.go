@@ -124,7 +124,7 @@ func (s playedSegment) prefix(played, frame time.Duration) string {
 // runeTime returns how long a character takes to say: about 4.5 CJK characters or 14
 // letters a second.
 func runeTime(lang text.Lang) time.Duration {
-	if lang == text.Chinese {
+	if lang.IsChinese() {
 		return 220 * time.Millisecond
 	}
 	return 70 * time.Millisecond

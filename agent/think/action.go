@@ -11,7 +11,7 @@ import (
 // lamp" for self.lamp.turn_on, the beginning of a Chinese description in Chinese.
 func ActionWords(name, description string, lang text.Lang) string {
 	name, description = noQuestion(name), noQuestion(description)
-	if lang == text.Chinese {
+	if lang.IsChinese() {
 		if clause := shortClause(description); clause != "" {
 			return clause
 		}
@@ -30,7 +30,7 @@ func ActionWords(name, description string, lang text.Lang) string {
 		object = strings.FieldsFunc(parts[len(parts)-2], func(r rune) bool { return r == '_' || r == '-' })
 	}
 	out := strings.Join(words[:min(verb, len(words))], " ")
-	if len(object) > 0 && lang != text.Chinese {
+	if len(object) > 0 && !lang.IsChinese() {
 		out += " the"
 	}
 	return strings.TrimSpace(out + " " + strings.Join(object, " "))

@@ -10,39 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Lang is a language that the program speaks, as a code of ISO 639-1. It is
-// empty where no language is known.
-type Lang string
-
-// The languages that the program has texts for.
-const (
-	Chinese Lang = "zh"
-	English Lang = "en"
-)
-
-// Of returns the language of s: Chinese if s holds a Han character, English if
-// it holds other letters, and "" if it holds no letter.
-func Of(s string) Lang {
-	letters := false
-	for _, r := range s {
-		if unicode.Is(unicode.Han, r) {
-			return Chinese
-		}
-		letters = letters || unicode.IsLetter(r)
-	}
-	if letters {
-		return English
-	}
-	return ""
-}
-
-// Pick returns zh if l is Chinese, and en for every other language.
-func (l Lang) Pick(zh, en string) string {
-	if l == Chinese {
-		return zh
-	}
-	return en
-}
+// Of returns the language of s that its script tells, Chinese for Han characters and English for
+// Latin letters, and "" if it holds no letter. Where more is known of who speaks, [Resolve] knows better.
+func Of(s string) Lang { return Resolve(s, "", "") }
 
 // Bare returns the letters and digits of s in lower case, for comparing words.
 func Bare(s string) string {

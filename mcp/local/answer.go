@@ -1,7 +1,10 @@
 package local
 
 import (
+	"cmp"
 	"context"
+	"strings"
+	"unicode"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -13,12 +16,16 @@ func say(ctx context.Context, id string, args ...any) string {
 	return message.In(language(ctx), id, args...)
 }
 
-// language returns the language of the turn, Chinese unless it is English.
+// language returns the language of the turn, Chinese if nobody knows it.
 func language(ctx context.Context) text.Lang {
-	if mcp.InfoFrom(ctx).Language == string(text.English) {
-		return text.English
-	}
-	return text.Chinese
+	return cmp.Or(text.Lang(mcp.InfoFrom(ctx).Language), text.Chinese)
+}
+
+// readable reports whether words may be read by the rules for Chinese and English: in a turn of
+// another language only those in plain Latin letters, which is how models write times for programs.
+// The kanji of 明日三時 must not pass for Chinese.
+func readable(ctx context.Context, words string) bool {
+	return language(ctx).IsOwn() || !strings.ContainsFunc(words, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
 // tell gives the model something to answer with.

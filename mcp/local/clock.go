@@ -46,7 +46,10 @@ func (c clock) calendar(ctx context.Context, arguments map[string]any) mcp.Actio
 		}
 	case solar != "":
 		d, err := spoken.Day(solar, date)
-		if named, ok := lunar.Named(solar, date); ok {
+		if !readable(ctx, solar) {
+			err = errNotISO
+		}
+		if named, ok := lunar.Named(solar, date); ok && readable(ctx, solar) {
 			d, err = named, nil
 		}
 		if err != nil {
@@ -71,7 +74,7 @@ func (c clock) setTimer(ctx context.Context, arguments map[string]any) mcp.Actio
 		if text == "" {
 			return fail(say(ctx, "local/how-long"))
 		}
-		d, err := spoken.Duration(text)
+		d, err := lengthOf(ctx, text)
 		if err != nil {
 			return badTime(ctx, text, err)
 		}
@@ -93,6 +96,9 @@ func (c clock) setReminder(ctx context.Context, arguments map[string]any) mcp.Ac
 		text, repeat = repeat+" "+text, ""
 	}
 	due, rule, err := spoken.When(text, c.today(ctx))
+	if !readable(ctx, text) {
+		err = errNotISO
+	}
 	if err != nil {
 		return badTime(ctx, text, err)
 	}
@@ -105,13 +111,24 @@ func (c clock) setReminder(ctx context.Context, arguments map[string]any) mcp.Ac
 func (c clock) snooze(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	length := 10 * time.Minute
 	if text := textArg(arguments, "duration"); text != "" {
-		d, err := spoken.Duration(text)
+		d, err := lengthOf(ctx, text)
 		if err != nil {
 			return badTime(ctx, text, err)
 		}
 		length = d
 	}
 	return handOver(mcp.HandlerTimer, mcp.TimerArgs{Action: mcp.TimerSnooze, Due: c.today(ctx).Add(length)})
+}
+
+// errNotISO says that a time is in words of a language whose times nobody here can read.
+var errNotISO = errors.New("not in the form of ISO 8601")
+
+// lengthOf reads a length of time.
+func lengthOf(ctx context.Context, words string) (time.Duration, error) {
+	if !readable(ctx, words) {
+		return 0, errNotISO
+	}
+	return spoken.Duration(words)
 }
 
 // badTime says what is wrong with a time.
@@ -124,6 +141,8 @@ func badTime(ctx context.Context, given string, err error) mcp.ActionResponse {
 		id = "local/time-no-date"
 	case errors.Is(err, spoken.ErrTooLong):
 		id = "local/time-long"
+	case !language(ctx).IsOwn():
+		id = "local/time-iso"
 	}
 	return fail(fmt.Sprintf("%q: %s", given, say(ctx, id, err)))
 }

@@ -94,6 +94,18 @@ func TestConversationTools(t *testing.T) {
 	}
 }
 
+// TestTimesOtherLanguages: in a turn of another language a model writes times as programs do.
+func TestTimesOtherLanguages(t *testing.T) {
+	box := beside(t, nil, local.Options{})
+	for _, lang := range []string{"ja", "de", "ru"} {
+		for tool, arguments := range map[string]string{"set_reminder": `{"time":"2026-11-22T07:00","text":"会議"}`, "set_timer": `{"duration":"PT10M"}`} {
+			if r := call(t, box, lang, tool, arguments); r.Action != mcp.ActionTypeCallHandler {
+				t.Errorf("%s in %s: %s %s", tool, lang, r.Action, mcp.ResultText(r))
+			}
+		}
+	}
+}
+
 func TestConversationToolErrors(t *testing.T) {
 	box := beside(t, nil, local.Options{Roles: []string{"poet"}})
 	for name, test := range map[string]struct{ language, tool, arguments, want string }{
@@ -108,6 +120,10 @@ func TestConversationToolErrors(t *testing.T) {
 		"no words":       {"en", "set_reminder", `{"time":"at 7"}`, `invalid arguments for set_reminder: required: missing properties: ["text"]`},
 		"zh nonsense":    {"zh", "set_timer", `{"duration":"很久"}`, `"很久": 不明白这个时间，请写成“10分钟”“明天早上七点”或 ISO 8601 的样子`},
 		"negative":       {"en", "set_timer", `{"seconds":-5}`, `invalid arguments for set_timer: argument "seconds": minimum: -5 is less than 1`},
+		"明日三時":           {"ja", "set_reminder", `{"time":"明日三時","text":"x"}`, `"明日三時": not understood in this language; write it as in ISO 8601: 2026-11-24T07:00 for a time, PT10M for a length, 2026-11-24 for a day`},
+		"十分":             {"ja", "set_timer", `{"duration":"十分"}`, `"十分": not understood in this language; write it as in ISO 8601: 2026-11-24T07:00 for a time, PT10M for a length, 2026-11-24 for a day`},
+		"in 5 Minuten":   {"de", "set_timer", `{"duration":"in 5 Minuten"}`, `"in 5 Minuten": not understood in this language; write it as in ISO 8601: 2026-11-24T07:00 for a time, PT10M for a length, 2026-11-24 for a day`},
+		"past, Japanese": {"ja", "set_reminder", `{"time":"2020-01-01T07:00","text":"x"}`, `"2020-01-01T07:00": that time has passed`},
 		"length of zero": {"en", "set_timer", `{"duration":"0 minutes"}`, `"0 minutes": it is no length of time such as 10分钟 or 2h30m`},
 	} {
 		r := call(t, box, test.language, test.tool, test.arguments)

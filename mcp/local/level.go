@@ -111,8 +111,9 @@ func (l level) set(ctx context.Context, arguments map[string]any) mcp.ActionResp
 
 // adjust is the handler of adjust_volume and its like.
 func (l level) adjust(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
-	m, ok := spoken.ParseMove(textArg(arguments, "change"))
-	if !ok {
+	words := textArg(arguments, "change")
+	m, ok := spoken.ParseMove(words)
+	if !ok || !readable(ctx, words) {
 		return fail(say(ctx, "local/level-unclear"))
 	}
 	if by, ok := intArg(arguments, "by"); ok && by > 0 {

@@ -19,7 +19,7 @@ import (
 func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 	if reason, bad := failure(res.text); bad {
 		reason = strings.TrimRight(reason, " .。!！\n")
-		if reason == "" || (text.Of(reason) == text.Chinese) != (r.lang == text.Chinese) {
+		if reason == "" || (text.Of(reason) == text.Chinese) != r.lang.IsChinese() {
 			return r.text(phraseFailedPlain) // a reason in the other language stays in the log
 		}
 		return r.text(phraseFailed, "reason", reason)

@@ -8,6 +8,8 @@
 // (Generate) it does all it can, and says plainly that no language model is
 // configured, or that it failed, for everything else. As the fast path beside a
 // real model (Answer) it takes only stop, volume, brightness, next and time.
+//
+// In a turn of any other language no rule applies: what is said then is a phrase of prompts.
 package rules
 
 import (

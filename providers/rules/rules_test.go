@@ -323,3 +323,37 @@ func TestZoneOfRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherLanguages: no rule for Chinese or English fires on another language; what is said is a phrase in it.
+func TestOtherLanguages(t *testing.T) {
+	brain := New(Options{Prompts: func(id, lang string, _ ...string) string { return id + "." + lang }})
+	for lang, all := range map[string][]string{
+		"ja": {"停止", "時間", "音量最大", "再見", "明日三時提醒我", "stop", "stop music"}, "de": {"stop", "halt", "pause", "volume 5", "time"},
+		"es": {"stop", "no", "volume up"}, "ko": {"stop"}, "ru": {"stop"}, "vi": {"stop", "time"}, "pt-PT": {"stop"},
+	} {
+		for _, said := range all {
+			req := ask(said, lang, nil)
+			if d, ok := brain.Answer(req); ok {
+				t.Errorf("%q in %s is answered by the fast path: %+v", said, lang, d)
+			}
+			for d, err := range brain.Generate(t.Context(), req) {
+				if err != nil || d.Text != "no_llm."+lang || !d.Fallback {
+					t.Errorf("%q in %s: %+v, %v", said, lang, d, err)
+				}
+			}
+		}
+	}
+	req := ask("明かりをつけて", "ja", nil)
+	req.Messages = append(req.Messages, providers.Message{Role: providers.RoleAssistant, ToolCalls: []providers.ToolCall{{ID: "1", Name: "self.lamp.turn_on"}}},
+		providers.Message{Role: providers.RoleTool, ToolCallID: "1", Content: "true"})
+	for d, err := range brain.Generate(t.Context(), req) {
+		if err != nil || d.Text != "rules_done.ja" {
+			t.Errorf("after a tool that a model has called: %+v, %v", d, err)
+		}
+	}
+	for _, lang := range []string{"zh", "zh-TW", "yue", "en", "en-GB", ""} {
+		if _, ok := brain.Answer(ask("stop", lang, nil)); !ok {
+			t.Errorf("stop in %q is not understood", lang)
+		}
+	}
+}

@@ -36,8 +36,12 @@ func (b *Brain) step(req providers.LLMRequest, s scope) (providers.Delta, bool) 
 		return providers.Delta{}, false
 	}
 	zone := cmp.Or(req.Zone, b.options.Zone)
-	in, understood := b.understand(t.said, zone)
-	if s == everything {
+	in, understood := intent{}, false
+	own := text.Lang(req.Language).IsOwn() // 止めて is not for the Chinese rules, and "halt" not for the English ones
+	if own {
+		in, understood = b.understand(t.said, zone)
+	}
+	if s == everything && own {
 		if both, whole, ok := b.withTime(req.Messages, t.said, zone); ok {
 			in, understood, t.said = both, true, whole
 		}
@@ -54,6 +58,8 @@ func (b *Brain) step(req providers.LLMRequest, s scope) (providers.Delta, bool) 
 		return r.afterTool(in, *t.result)
 	case understood:
 		return r.begin(in)
+	case !own:
+		return providers.Delta{}, false
 	}
 	return r.deviceTool()
 }

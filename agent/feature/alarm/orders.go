@@ -307,7 +307,7 @@ func (r Reminder) isMeant(said string, now time.Time) bool {
 	if at, err := spoken.Time(said, now); err == nil && at.Truncate(time.Minute).Equal(due.Truncate(time.Minute)) {
 		return true
 	}
-	for _, lang := range []text.Lang{text.Chinese, text.English} {
+	for _, lang := range []text.Lang{text.Chinese, text.English, r.Lang} {
 		length := strings.TrimSuffix(text.Bare(spoken.SayDuration(r.Length, lang)), "s")
 		if r.Length > 0 && strings.Contains(words, length) && digits(words) == digits(length) {
 			return true

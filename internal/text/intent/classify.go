@@ -119,7 +119,7 @@ func withoutSounds(said string) string {
 func countSpoken(said string, lang text.Lang) int {
 	n, letters := 0, 0
 	word := func() {
-		if letters > 1 || letters == 1 && lang != text.Chinese {
+		if letters > 1 || letters == 1 && !lang.IsChinese() {
 			n++
 		}
 		letters = 0

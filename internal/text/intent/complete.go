@@ -66,7 +66,7 @@ func completeWords(said string, lang text.Lang) Completeness {
 		return Undecided // a telephone number may go on, and so may 26
 	case text.IsCJK(last):
 		return completeChinese(text.Bare(strings.Map(simplified, said)))
-	case lang == text.Chinese && text.Of(said) == text.Chinese:
+	case lang.IsChinese() && text.Of(said) == text.Chinese:
 		return Undecided // a name within Chinese words: 打开 wifi
 	}
 	return completeEnglish(strings.Fields(strings.Map(plainLetter, strings.ToLower(said))))

@@ -75,7 +75,7 @@ func (s *Segment) Face() {
 // Speakable returns words as they are read aloud in language lang, or "" if nothing is left to say.
 func Speakable(words string, lang text.Lang) string {
 	link, times, comma := " link ", "$1 times $2", ", "
-	if lang == text.Chinese {
+	if lang.IsChinese() {
 		link, times, comma = "链接", "${1}乘${2}", "，"
 	}
 	words = stagePattern.ReplaceAllString(words, "")

@@ -1,5 +1,6 @@
 // Package spoken reads numbers, lengths of time and times of day as people say and models write
-// them, and says them (Say…), in Chinese and English. It is pure: the present time is given to it.
+// them, and says them (Say…), in Chinese and English. In other languages it says plain figures, signs
+// of units and 24 hours. It is pure: the present time is given to it.
 package spoken
 
 import (

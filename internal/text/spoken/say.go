@@ -12,7 +12,7 @@ import (
 // SayClock returns a time of day as people say it: 7:05 or 7点05分.
 func SayClock(t time.Time, lang text.Lang) string {
 	switch {
-	case lang != text.Chinese:
+	case !lang.IsChinese():
 		return fmt.Sprintf("%d:%02d", t.Hour(), t.Minute())
 	case t.Minute() == 0:
 		return fmt.Sprintf("%d点", t.Hour())
@@ -40,8 +40,14 @@ func SayDuration(d time.Duration, lang text.Lang) string {
 	return strings.Join(parts, lang.Pick("", " "))
 }
 
-// sayUnits returns a number with its unit, en in the singular: 2小时, 2 hours.
+// symbols are the units as the languages write them for which nobody has written down more.
+var symbols = map[string]string{"day": "d", "hour": "h", "minute": "min", "second": "s"}
+
+// sayUnits returns a number with its unit, en in the singular: 2小时, 2 hours, 2 h.
 func sayUnits(n int, zh, en string, lang text.Lang) string {
+	if !lang.IsOwn() {
+		return strconv.Itoa(n) + " " + symbols[en]
+	}
 	if n != 1 {
 		en += "s"
 	}
@@ -50,7 +56,10 @@ func sayUnits(n int, zh, en string, lang text.Lang) string {
 
 // SayCount returns how often something happened as people say it: once, 3 times, 3次.
 func SayCount(n int, lang text.Lang) string {
-	if lang != text.Chinese && n == 1 {
+	if !lang.IsOwn() {
+		return strconv.Itoa(n)
+	}
+	if !lang.IsChinese() && n == 1 {
 		return "once"
 	}
 	return strconv.Itoa(n) + lang.Pick("次", " times")
@@ -59,6 +68,12 @@ func SayCount(n int, lang text.Lang) string {
 // SayTime returns t as people say it at now, in English with its preposition:
 // the time of day, and the day where it is not today.
 func SayTime(t, now time.Time, lang text.Lang) string {
+	if !lang.IsOwn() {
+		if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
+			return SayClock(t, lang)
+		}
+		return SayDay(t, lang) + " " + SayClock(t, lang)
+	}
 	when := lang.Pick("", "at ") + SayClock(t, lang)
 	switch t.Format(time.DateOnly) {
 	case now.Format(time.DateOnly):
@@ -66,7 +81,7 @@ func SayTime(t, now time.Time, lang text.Lang) string {
 	case noonIn(now, 1).Format(time.DateOnly):
 		return lang.Pick("明天", "tomorrow ") + when
 	}
-	if lang == text.Chinese {
+	if lang.IsChinese() {
 		return fmt.Sprintf("%d月%d日%s", t.Month(), t.Day(), when)
 	}
 	return t.Format("on January 2 ") + when
@@ -74,11 +89,17 @@ func SayTime(t, now time.Time, lang text.Lang) string {
 
 // SayDay returns the date of t as people say it in its year: 11月22日, November 22.
 func SayDay(t time.Time, lang text.Lang) string {
+	if !lang.IsOwn() {
+		return t.Format(time.DateOnly)
+	}
 	return lang.Pick(fmt.Sprintf("%d月%d日", t.Month(), t.Day()), t.Format("January 2"))
 }
 
 // SayDate returns the date of t with its year: 2026年11月22日, November 22, 2026.
 func SayDate(t time.Time, lang text.Lang) string {
+	if !lang.IsOwn() {
+		return t.Format(time.DateOnly)
+	}
 	return lang.Pick(fmt.Sprintf("%d年%d月%d日", t.Year(), t.Month(), t.Day()), t.Format("January 2, 2006"))
 }
 
@@ -89,7 +110,10 @@ func SayWeekday(t time.Time, lang text.Lang) string {
 
 // SayTimeOfDay returns the time of day of t in twelve hours: 晚上8点30分, 8:30 PM.
 func SayTimeOfDay(t time.Time, lang text.Lang) string {
-	if lang != text.Chinese {
+	switch {
+	case !lang.IsOwn():
+		return SayClock(t, lang)
+	case !lang.IsChinese():
 		return t.Format("3:04 PM")
 	}
 	part := "晚上"

@@ -11,8 +11,11 @@ import (
 )
 
 // SayRepeat returns a rule of RFC 5545 as people say it, with the time of day of at:
-// every weekday at 7:00, 每个工作日7点, with the day on which it ends. It is "" for a rule that has no such words.
+// every weekday at 7:00, 每个工作日7点, with the day on which it ends. It is "" for a rule that has no such words, and in other languages.
 func SayRepeat(rule string, at time.Time, lang text.Lang) string {
+	if !lang.IsOwn() {
+		return ""
+	}
 	parts := map[string]string{}
 	for part := range strings.SplitSeq(rule, ";") {
 		key, value, _ := strings.Cut(part, "=")
@@ -117,7 +120,7 @@ func sayWeekly(interval int, days string, at time.Time, lang text.Lang) string {
 	if n := len(names); n > 2 && strings.Contains(strings.Join(week[:], ","), days) { // one after the other
 		said, on = names[0]+lang.Pick("到", " to ")+names[n-1], "from"
 	}
-	if lang == text.Chinese {
+	if lang.IsChinese() {
 		if interval == 1 {
 			return "每" + said
 		}
@@ -191,7 +194,7 @@ func ordinal(n int) string {
 // SayPast returns a time that has passed as people say it at now, in English with its
 // preposition: the time of day, and the day where it is not today.
 func SayPast(t, now time.Time, lang text.Lang) string {
-	if t.Format(time.DateOnly) == noonIn(now, -1).Format(time.DateOnly) {
+	if lang.IsOwn() && t.Format(time.DateOnly) == noonIn(now, -1).Format(time.DateOnly) {
 		return lang.Pick("昨天", "yesterday at ") + SayClock(t, lang)
 	}
 	return SayTime(t, now, lang)

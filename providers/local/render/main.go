@@ -58,7 +58,7 @@ const rate = 16000
 
 // wanted says which phrases are kept as sound.
 func wanted(id string) bool {
-	return id == "pardon" || id == "overload" || id == "shutting_down" ||
+	return id == "pardon" || id == "no_voice" || id == "overload" || id == "shutting_down" ||
 		strings.HasPrefix(id, "fail_") || strings.HasPrefix(id, "slow_") || strings.HasPrefix(id, "pair_") && id != "pair_code"
 }
 
