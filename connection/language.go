@@ -1,9 +1,11 @@
 package connection
 
 import (
+	"cmp"
 	"strings"
 
 	"xiaozhi/internal/lru"
+	"xiaozhi/internal/text"
 )
 
 // rememberedLanguages is how many devices' languages are kept: a device tells its
@@ -17,16 +19,16 @@ type languages struct {
 
 func newLanguages() languages { return languages{lru.New[string, string](rememberedLanguages, 0)} }
 
-// of returns the first of the languages that are given, and of the one that a device has named, that is "zh" or "en";
+// of returns the first of the languages that are given, and of the one that a device has named, that is a tag of BCP 47;
 // without any it is Chinese.
 func (l languages) of(deviceID string, given ...string) string {
 	named, _ := l.named.Get(deviceID)
 	for _, one := range append(given, named) {
-		if one == "zh" || one == "en" {
-			return one
+		if lang := text.TagOf(one); lang != "" {
+			return string(lang)
 		}
 	}
-	return "zh"
+	return string(text.Chinese)
 }
 
 // remember keeps the language that a device has named; "" is none.
@@ -39,21 +41,14 @@ func (l languages) remember(deviceID, language string) {
 // forget drops the language of a device.
 func (l languages) forget(deviceID string) { l.named.Remove(deviceID) }
 
-// LanguageOf makes "zh" or "en" of a language tag or an Accept-Language value,
-// of which the first entry counts. Other languages than Chinese are served in
-// English. Nothing (or "*") gives "".
+// LanguageOf makes a tag of BCP 47, as [text.ParseLang] does, of a language tag or an Accept-Language
+// value, of which the first entry counts. What is none is served in English. Nothing (or "*") gives "".
 func LanguageOf(tag string) string {
 	tag, _, _ = strings.Cut(tag, ",")
 	tag, _, _ = strings.Cut(tag, ";")
-	tag = strings.ToLower(strings.TrimSpace(tag))
+	tag = strings.TrimSpace(tag)
 	if tag == "" || tag == "*" {
 		return ""
 	}
-	primary, _, _ := strings.Cut(strings.ReplaceAll(tag, "_", "-"), "-")
-	switch primary {
-	case "zh", "cmn", "yue":
-		return "zh"
-	default:
-		return "en"
-	}
+	return string(cmp.Or(text.TagOf(tag), text.English))
 }

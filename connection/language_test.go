@@ -10,8 +10,8 @@ import (
 
 func TestLanguageOf(t *testing.T) {
 	for tag, want := range map[string]string{
-		"": "", "*": "", "zh-CN": "zh", "zh": "zh", "ZH_TW": "zh", "yue-HK": "zh", "cmn-Hans": "zh",
-		"en-US": "en", "en-US,en;q=0.9,zh;q=0.8": "en", "zh-CN;q=0.8": "zh", "ja-JP": "en", " zh-CN , en": "zh", "zhx": "en",
+		"": "", "*": "", "zh-CN": "zh", "zh": "zh", "ZH_TW": "zh-TW", "yue-HK": "yue", "cmn-Hans": "zh",
+		"en-US": "en", "en-US,en;q=0.9,zh;q=0.8": "en", "zh-CN;q=0.8": "zh", "ja-JP": "ja", "de-AT,de;q=0.9": "de-AT", "pt-BR": "pt", " zh-CN , en": "zh", "qqq": "en", "\xff": "en", "jp": "en",
 	} {
 		if got := LanguageOf(tag); got != want {
 			t.Errorf("LanguageOf(%q) = %q, want %q", tag, got, want)
@@ -27,6 +27,10 @@ func TestRegistryLanguage(t *testing.T) {
 		{"", "", "zh", "zh"},
 		{"", "", "", "zh"},
 		{"klingon", "auto", "en", "en"},
+		{"", "auto", "ja", "ja"},
+		{"", "ko-KR", "ja", "ko"},
+		{"pt_PT", "ko", "ja", "pt-PT"},
+		{"jp", "ko", "ja", "ko"},
 	} {
 		r := New(Options{
 			NewConversation: noTalk, Language: tc.server, Settings: func(string) Settings { return Settings{Language: tc.own} },

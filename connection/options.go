@@ -86,7 +86,7 @@ type Link struct {
 // Settings are those of one device. Empty fields set nothing.
 type Settings struct {
 	Name     string
-	Language string // "zh" or "en"
+	Language string // a tag of BCP 47
 	Voice    string
 }
 
@@ -138,7 +138,7 @@ type Options struct {
 	Load Load
 
 	MaxDevices int          // 0 means 1000; more are refused
-	Language   string       // "zh" or "en" for all; "" or "auto": that of the device's OTA request, else zh
+	Language   string       // a tag of BCP 47 for all; "" or "auto": that of the device's OTA request, else zh
 	Log        *slog.Logger // nil: discarded
 }
 

@@ -349,7 +349,7 @@ func (r *Registry) tooBusy(s *Session) bool {
 	return !replaces && r.opts.Load.TooBusy(devices)
 }
 
-// Language returns the language of a device, "zh" or "en": that of its settings,
+// Language returns the language of a device as a tag of BCP 47: that of its settings,
 // else the server's, else that of its OTA request, else Chinese.
 func (r *Registry) Language(deviceID string) string {
 	return r.languages.of(deviceID, r.opts.Settings(deviceID).Language, r.opts.Language)

@@ -18,7 +18,7 @@ type (
 // which nothing is known.
 type Info struct {
 	DeviceID string         // Device-Id in lower case; "" for none
-	Language string         // "zh" or "en": the language to answer in; "" for none
+	Language string         // a tag of BCP 47: the language to answer in; "" for none
 	Zone     *time.Location // nil: the server's zone
 	Pictures bool           // the caller takes pictures as they are: they are not described for it
 }

@@ -87,7 +87,7 @@ type Outcome struct {
 }
 
 // Outcome returns what r means. It is the only place that decides by [Action]. Where r gives
-// no words for a failure they are in language, "zh" or "en".
+// no words for a failure they are in that language, by its tag.
 func (r ActionResponse) Outcome(language string) Outcome {
 	switch r.Action {
 	case ActionTypeNone:

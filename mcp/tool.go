@@ -85,7 +85,7 @@ type Call struct {
 	ID        string // the model's id of the call
 	Name      string // LLMName of an offer
 	Arguments string // JSON text; "" means {}
-	Language  string // of the turn, in which a refusal is worded: "zh", else English
+	Language  string // of the turn, in which a refusal is worded: in Chinese for Chinese, else in English
 	By        Asker
 }
 

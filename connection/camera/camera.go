@@ -42,7 +42,7 @@ type Explainer interface {
 // Picture is the question of a device's camera tool and its picture.
 type Picture struct {
 	DeviceID string
-	Language string // "zh" or "en", of the device
+	Language string // a tag of BCP 47, of the device
 	Question string // as the model asked it; never empty
 	MIMEType string // image/jpeg, image/png, image/gif or image/webp, as its content shows
 	Data     []byte

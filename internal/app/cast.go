@@ -72,7 +72,7 @@ func (c *cast) Of(device, name string) (persona, bool) {
 	}
 	p.Revision = c.revision(p.Name)
 	p.Record = recordOf(cmp.Or(d.Record, string(p.Record), all.sound))
-	p.Language, p.Voice = text.Lang(cmp.Or(first, second)), cmp.Or(voice, other)
+	p.Language, p.Voice = text.TagOf(cmp.Or(first, second)), cmp.Or(voice, other)
 	return p, ok
 }
 
@@ -95,7 +95,7 @@ func castOf(cfg *config.Config, texts *prompts.Set, engines map[string]agentEngi
 	for _, name := range cfg.AgentNames(texts.Names()) {
 		s, e := cfg.Agents[name], engines[name]
 		p := persona{vision: e.vision, Persona: agent.Persona{
-			Name: name, Prompt: s.Prompt, Language: text.Lang(s.Language), Voice: s.Voice,
+			Name: name, Prompt: s.Prompt, Language: text.TagOf(s.Language), Voice: s.Voice,
 			ASR: e.asr, LLM: e.llm, TTS: e.tts, NoChinese: e.asr != nil && !e.chinese,
 			WakeWords: s.WakeWords, ExitWords: s.ExitWords, Allow: s.Tools.Allow, Deny: s.Tools.Deny, Forgets: s.Memory == config.Forget, Record: agent.Record(s.Record),
 		}}

@@ -62,8 +62,8 @@ func leadFrames(v config.Voice) int {
 
 // languagesAhead are the languages that devices are likely to be spoken to in.
 func languagesAhead(configured string) []text.Lang {
-	if configured == "zh" || configured == "en" {
-		return []text.Lang{text.Lang(configured)}
+	if lang := text.TagOf(configured); lang != "" {
+		return []text.Lang{lang}
 	}
 	return []text.Lang{text.Chinese, text.English}
 }

@@ -138,8 +138,8 @@ func inLanguage(ctx context.Context, err error) error {
 	if errors.Is(err, directory.ErrNotConnected) {
 		err = feature.ErrOver
 	}
-	language := text.Lang(mcp.InfoFrom(ctx).Language)
-	if err == nil || language == text.English {
+	language := cmp.Or(text.Lang(mcp.InfoFrom(ctx).Language), text.Chinese)
+	if err == nil || !language.IsChinese() {
 		return err
 	}
 	for known, id := range map[error]string{

@@ -22,7 +22,7 @@ import (
 type Persona struct {
 	Prompt    string      `koanf:"prompt"`      // name of a prompt; "": the one that is called like the agent, or that of all
 	Text      string      `koanf:"prompt_text"` // a prompt in place of one that has a name; "": there is none
-	Language  string      `koanf:"language"`    // zh, en or ""
+	Language  string      `koanf:"language"`    // a tag such as zh, en or ja; "": the device's
 	Voice     string      `koanf:"voice"`
 	ASR       []string    `koanf:"asr"` // chains; empty: those of all
 	LLM       []string    `koanf:"llm"`
@@ -160,7 +160,7 @@ func (ch checker) checkPersona(c *Config, name string, p Persona) {
 	}
 	ch.checkText(p, at("prompt_text")...)
 	if p.Language != "" {
-		ch.oneOf(p.Language, []string{"zh", "en"}, at("language")...)
+		ch.language(p.Language, at("language")...)
 	}
 	if p.Memory != "" {
 		ch.oneOf(p.Memory, []string{"keep", Forget}, at("memory")...)

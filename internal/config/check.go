@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/prompts"
 )
 
@@ -46,6 +47,13 @@ func (ch checker) oneOf(value string, possible []string, at ...string) {
 	if !slices.Contains(possible, value) {
 		all := strings.Join(possible, ", ")
 		ch.bad(at, "config/none-of", value, all)
+	}
+}
+
+// language reports what is no tag of a language, with the one that was probably meant.
+func (ch checker) language(tag string, at ...string) {
+	if _, err := text.ParseLang(tag); err != nil {
+		ch.bad(at, "config/language", tag, text.NearestLang(tag))
 	}
 }
 
@@ -113,7 +121,9 @@ func (ch checker) checkServer(s Server) {
 		}
 	}
 	ch.zone(s.Timezone, "server", "timezone")
-	ch.oneOf(s.Language, []string{"zh", "en", "auto"}, "server", "language")
+	if s.Language != "auto" {
+		ch.language(s.Language, "server", "language")
+	}
 	for _, origin := range s.Origins {
 		u, err := url.Parse(origin)
 		if origin != "null" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || strings.Contains(u.Host, "*")) {
@@ -190,7 +200,7 @@ func (ch checker) checkTools(c *Config) {
 	for _, id := range slices.Sorted(maps.Keys(c.Devices.ByID)) {
 		d := c.Devices.ByID[id]
 		if d.Language != "" {
-			ch.oneOf(d.Language, []string{"zh", "en"}, "devices", id, "language")
+			ch.language(d.Language, "devices", id, "language")
 		}
 		if d.Zone != "" {
 			ch.zone(d.Zone, "devices", id, "zone")

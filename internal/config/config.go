@@ -42,7 +42,7 @@ type Server struct {
 	Listen     []string `koanf:"listen"`      // host:port, each with the same handler
 	PublicURL  string   `koanf:"public_url"`  // "": the address a device asked at
 	Timezone   string   `koanf:"timezone"`    // IANA name
-	Language   string   `koanf:"language"`    // zh, en or auto
+	Language   string   `koanf:"language"`    // a tag such as zh, en or ja, or auto
 	TrustProxy bool     `koanf:"trust_proxy"` // X-Forwarded-* counts
 	MaxDevices int      `koanf:"max_devices"` // connections at once
 	Origins    []string `koanf:"origins"`     // of web pages that may be devices, beside our own and those of this machine
@@ -245,7 +245,7 @@ type Devices struct {
 // Device configures one device.
 type Device struct {
 	Name     string      `koanf:"name"`
-	Language string      `koanf:"language"` // zh, en or ""
+	Language string      `koanf:"language"` // a tag such as zh, en or ja; "": what the device says itself
 	Voice    string      `koanf:"voice"`
 	Zone     string      `koanf:"zone"`   // IANA name; "": that of the server
 	Agent    string      `koanf:"agent"`  // "": that of all
@@ -269,12 +269,12 @@ type Log struct {
 }
 
 // Voices are the voice names of a provider by language. In a file this is one
-// name for all, or a map of zh and en.
+// name for all, or a map by tags of languages.
 type Voices map[string]string
 
-// For returns the voice for a language, "" for the provider's own choice.
+// For returns the voice for the language of a tag, or the nearest one ([text.Find]), "" for the provider's own choice.
 func (v Voices) For(lang string) string {
-	if name, ok := v[lang]; ok {
+	if name, ok := text.Find(v, text.Lang(lang)); ok {
 		return name
 	}
 	return v[""]

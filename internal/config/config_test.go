@@ -174,8 +174,10 @@ func TestValueKinds(t *testing.T) {
 auth: {enabled: true, token: 1234567890123456}
 providers:
   a: {type: openai, voice: 7, temperature: 0, extra: {a: {b: [1, true, x]}}, headers: {X-Key: "${K}"}, first_token: 2s, first_sound: 3s, transcript: 4s}
-  b: {type: openai, voice: {en: john}}
-devices: {"24:6F:28:AA:10:02": {name: Kitchen, language: en}}
+  b: {type: openai, voice: {en: john, ja_JP: hana, pt-PT: rui}}
+devices: {"24:6F:28:AA:10:02": {name: Kitchen, language: ja-JP}}
+server: {language: de-AT}
+agents: {anna: {language: ko}}
 voice: {idle_close: 1m30s, vad: {start: 1e-1, end: 0.1}}
 `, "K=v")
 	a, b := c.Providers["a"], c.Providers["b"]
@@ -186,7 +188,7 @@ voice: {idle_close: 1m30s, vad: {start: 1e-1, end: 0.1}}
 	if a.Headers["X-Key"] != "v" || a.FirstToken != 2*time.Second || a.FirstSound != 3*time.Second || a.Transcript != 4*time.Second || b.Temp != nil {
 		t.Errorf("a %+v, b %+v", a, b)
 	}
-	if b.Voice.For("en") != "john" || b.Voice.For("zh") != "" {
+	if b.Voice.For("en") != "john" || b.Voice.For("zh") != "" || b.Voice.For("ja") != "hana" || b.Voice.For("pt") != "rui" || b.Voice.For("en-GB") != "john" {
 		t.Errorf("voices %v", b.Voice)
 	}
 	if c.Devices.ByID["24:6f:28:aa:10:02"].Name != "Kitchen" || c.Voice.IdleClose != 90*time.Second || c.Voice.VAD.Start != 0.1 {

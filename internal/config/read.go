@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"xiaozhi/connection/identity"
+	"xiaozhi/internal/text"
 )
 
 // parseYAML parses YAML. A file that holds nothing, and one that is broken,
@@ -321,11 +322,23 @@ func (r reader) voices(n *yaml.Node, path []string) (any, bool) {
 	if n.Kind != yaml.MappingNode {
 		return r.wrong(n, path, "config/a-voices")
 	}
-	return r.mapping(n, reflect.TypeFor[voiceNames](), path)
-}
-
-// voiceNames are the languages that a map of voices may name.
-type voiceNames struct {
-	Chinese string `koanf:"zh"`
-	English string `koanf:"en"`
+	read, ok := r.mapping(n, reflect.TypeFor[map[string]string](), path)
+	tree, ok2 := read.(map[string]any)
+	if !ok || !ok2 {
+		return read, ok
+	}
+	voices := make(map[string]any, len(tree))
+	for tag, voice := range tree {
+		full := append(slices.Clone(path), tag)
+		lang, err := text.ParseLang(tag)
+		if err != nil {
+			r.add(r.places[strings.Join(full, keySeparator)], keyName(full)+": ", "config/language", tag, text.NearestLang(tag))
+			r.hole(path)
+			ok = false
+			continue
+		}
+		r.places[strings.Join(append(slices.Clone(path), string(lang)), keySeparator)] = r.places[strings.Join(full, keySeparator)]
+		voices[string(lang)] = voice
+	}
+	return voices, ok
 }

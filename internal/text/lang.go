@@ -184,18 +184,28 @@ func (l Lang) Name(in Lang) string {
 	return string(l)
 }
 
+// LangNamed returns the language of a name in English, in Chinese or in itself, or of a tag: what
+// services call what they heard. It is "" for anything else.
+func LangNamed(name string) Lang {
+	if strings.EqualFold(name, "mandarin") {
+		return Chinese
+	}
+	for n := range named {
+		if strings.EqualFold(n.english, name) || n.chinese == name || strings.EqualFold(n.own, name) {
+			return Lang(n.tag)
+		}
+	}
+	return TagOf(name)
+}
+
 // NearestLang returns the tag that was probably meant by one that [ParseLang] refuses: that of the
 // language by its name, of the one that is spoken in the country of that code, or the one with the
 // fewest signs to change.
 func NearestLang(wrong string) Lang {
 	wrong = strings.TrimSpace(wrong)
 	best, fewest := English, 1<<10
-	for n := range named {
-		for _, name := range []string{n.english, n.chinese, n.own} {
-			if strings.EqualFold(name, wrong) {
-				return Lang(n.tag)
-			}
-		}
+	if l := LangNamed(wrong); l != "" {
+		return l
 	}
 	base, _, _ := strings.Cut(strings.ReplaceAll(wrong, "_", "-"), "-")
 	if region, err := language.ParseRegion(strings.ToUpper(base)); err == nil && len(base) == 2 {

@@ -29,7 +29,7 @@ func TestParseLang(t *testing.T) {
 
 func TestNearestLang(t *testing.T) {
 	for wrong, want := range map[string]Lang{
-		"jp": "ja", "jp-JP": "ja", "cn": "zh", "vn": "vi", "ua": "uk", "gr": "el", "dk": "da", "cz": "cs", "us": "en", "gb": "en", "tw": "zh",
+		"jp": "ja", "jp-JP": "ja", "cn": "zh", "vn": "vi", "ua": "uk", "gr": "el", "dk": "da", "cz": "cs", "us": "en", "gb": "en",
 		"german": "de", "Deutsch": "de", "Chinese": "zh", "中文": "zh", "日语": "ja", "日本語": "ja", "japaneese": "ja", "russian": "ru", "engilsh": "en", "": "en",
 	} {
 		if wrong == "" {

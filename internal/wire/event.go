@@ -48,7 +48,7 @@ type Session struct {
 	DeviceID  string // what the server calls the device: its Device-Id in one spelling, or the id of a stranger
 	Unknown   bool   // it may not use what belongs to a known device
 	SessionID string
-	Language  string // "zh" or "en": of its settings, the server or the device, in this order
+	Language  string // a tag of BCP 47: of its settings, the server or the device, in this order
 	Name      string // of the device, from the config or given by a person; may be empty
 	Voice     string // from the config; may be empty
 	AEC       bool   // its microphone hears what it plays, and its frames carry stamps

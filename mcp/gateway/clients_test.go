@@ -189,7 +189,7 @@ func TestClients(t *testing.T) {
 		if err != nil || !strings.Contains(p.Messages[0].Content.(*sdk.TextContent).Text, "Robbie") {
 			t.Errorf("prompt: %v, %v", p, err)
 		}
-		if _, err := s.GetPrompt(ctx, &sdk.GetPromptParams{Name: "default", Arguments: map[string]string{"language": "fr"}}); err == nil {
+		if _, err := s.GetPrompt(ctx, &sdk.GetPromptParams{Name: "default", Arguments: map[string]string{"language": "jp"}}); err == nil {
 			t.Error("a language that there is not was taken")
 		}
 		for _, c := range []struct {
@@ -197,7 +197,7 @@ func TestClients(t *testing.T) {
 			argument sdk.CompleteParamsArgument
 			want     []string
 		}{
-			{&sdk.CompleteReference{Type: "ref/prompt", Name: "default"}, sdk.CompleteParamsArgument{Name: "language", Value: "e"}, []string{"en"}},
+			{&sdk.CompleteReference{Type: "ref/prompt", Name: "default"}, sdk.CompleteParamsArgument{Name: "language", Value: "e"}, []string{"en", "es"}},
 			{&sdk.CompleteReference{Type: "ref/prompt", Name: "default"}, sdk.CompleteParamsArgument{Name: "device_name", Value: ""}, []string{"kitchen"}},
 			{&sdk.CompleteReference{Type: "ref/resource", URI: "xiaozhi://devices/{id}/status"}, sdk.CompleteParamsArgument{Name: "id", Value: "24"}, []string{"246f28aa1002"}},
 			{&sdk.CompleteReference{Type: "ref/prompt", Name: "default"}, sdk.CompleteParamsArgument{Name: "x", Value: ""}, []string{}},

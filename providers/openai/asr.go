@@ -14,6 +14,7 @@ import (
 	gopenai "github.com/sashabaranov/go-openai"
 
 	"xiaozhi/audio/file"
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -54,16 +55,16 @@ func (a *ASR) recognize(ctx context.Context, pcm []int16, req providers.ASRReque
 	}
 	reqCtx, cancel := context.WithTimeoutCause(ctx, a.o.Timeouts.Transcribe, errStalled)
 	defer cancel()
-	text, language, err := a.transcribe(reqCtx, pcm, req)
+	said, language, err := a.transcribe(reqCtx, pcm, req)
 	if err != nil {
 		return providers.Transcript{}, a.o.wrap(ctx, reqCtx, "transcribe", err)
 	}
-	final.Text, final.Language = text, language
+	final.Text, final.Language = said, language
 	return final, nil
 }
 
 // transcribe makes the request. Its errors are not yet wrapped.
-func (a *ASR) transcribe(ctx context.Context, pcm []int16, req providers.ASRRequest) (text, language string, err error) {
+func (a *ASR) transcribe(ctx context.Context, pcm []int16, req providers.ASRRequest) (said, language string, err error) {
 	var wav bytes.Buffer
 	wav.Grow(len(pcm)*2 + 64)
 	if err := file.WriteWAV(&wav, pcm, req.Rate); err != nil {
@@ -125,15 +126,5 @@ func (t *transcription) Do(req *http.Request) (*http.Response, error) {
 	return &read, nil
 }
 
-// languageCode is "zh" or "en" for the names that servers and devices use, else "".
-func languageCode(name string) string {
-	name = strings.ToLower(name)
-	code, _, _ := strings.Cut(strings.ReplaceAll(name, "_", "-"), "-")
-	switch {
-	case name == "chinese" || name == "mandarin" || code == "zh":
-		return "zh"
-	case name == "english" || code == "en":
-		return "en"
-	}
-	return ""
-}
+// languageCode is the code of ISO 639 for the names and tags that servers and devices use, else "".
+func languageCode(name string) string { return string(text.LangNamed(name).Base()) }

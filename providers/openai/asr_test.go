@@ -72,7 +72,7 @@ func TestTranscriptionOnTheWire(t *testing.T) {
 	o := options(t, s)
 	o.ASRModel = "whisper-1"
 	a := newASR(t, o)
-	for _, tt := range []struct{ hint, want string }{{"zh", "zh"}, {"zh-CN", "zh"}, {"en", "en"}, {"", ""}, {"fr", ""}} {
+	for _, tt := range []struct{ hint, want string }{{"zh", "zh"}, {"zh-CN", "zh"}, {"en", "en"}, {"", ""}, {"fr", "fr"}, {"pt-PT", "pt"}, {"ja", "ja"}, {"zh-TW", "zh"}} {
 		if _, err := hear(t.Context(), a, second(), tt.hint); err != nil {
 			t.Fatal(err)
 		}
@@ -101,6 +101,9 @@ func TestTranscripts(t *testing.T) {
 	tests := []struct{ name, body, text, language, fails string }{
 		{"plain", `{"text":" turn on the light. "}`, "turn on the light.", "", ""},
 		{"verbose", `{"task":"transcribe","language":"english","duration":1.2,"text":"hi","segments":[{"id":"x","transient":1}]}`, "hi", "en", ""},
+		{"german", `{"text":"hallo","language":"german"}`, "hallo", "de", ""},
+		{"cantonese", `{"text":"你好","language":"Cantonese"}`, "你好", "yue", ""},
+		{"nonsense", `{"text":"hi","language":"wobbly"}`, "hi", "", ""},
 		{"chinese", `{"text":"你好","language":"zh"}`, "你好", "zh", ""},
 		{"language null", `{"text":"hi","language":null,"usage":{"type":"tokens"}}`, "hi", "", ""},
 		{"language of another type", `{"text":"hi","language":["en"]}`, "hi", "", ""},

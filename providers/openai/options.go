@@ -36,7 +36,7 @@ type Options struct {
 	TTSModel string // "" means Model
 
 	Voice  string            // for every language that Voices does not name; "alloy" if empty
-	Voices map[string]string // by language ("zh", "en")
+	Voices map[string]string // by tag of the language; the nearest counts
 	Format string            // of speech: pcm (if empty), wav, mp3 or opus
 	Rate   int               // Hz of raw pcm; 24000 if 0
 

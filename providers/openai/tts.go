@@ -19,6 +19,7 @@ import (
 	gopenai "github.com/sashabaranov/go-openai"
 
 	"xiaozhi/audio/file"
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -64,7 +65,8 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 
 // play makes the request and hands its sound to p. Its errors are not yet wrapped.
 func (t *TTS) play(ctx context.Context, req providers.TTSRequest, g *guard, p *player) error {
-	voice := cmp.Or(req.Voice, t.o.Voices[req.Language], t.o.Voice)
+	own, _ := text.Find(t.o.Voices, text.Lang(req.Language))
+	voice := cmp.Or(req.Voice, own, t.o.Voice)
 	g.arm(t.o.Timeouts.FirstSound)
 	resp, err := t.o.library(&sender{o: t.o}).CreateSpeech(ctx, gopenai.CreateSpeechRequest{
 		Model: gopenai.SpeechModel(t.o.Model), Input: req.Text, Voice: gopenai.SpeechVoice(voice),

@@ -116,7 +116,7 @@ func TestTTSPassesTheSuite(t *testing.T) {
 func TestSpeechOnTheWire(t *testing.T) {
 	s := newServer(t)
 	o := options(t, s)
-	o.TTSModel, o.Voice, o.Voices = "tts-1", "nova", map[string]string{"zh": "xiaoxiao"}
+	o.TTSModel, o.Voice, o.Voices = "tts-1", "nova", map[string]string{"zh": "xiaoxiao", "ja": "nanami"}
 	v := newTTS(t, o)
 	for _, tt := range []struct {
 		req   providers.TTSRequest
@@ -124,6 +124,9 @@ func TestSpeechOnTheWire(t *testing.T) {
 	}{
 		{providers.TTSRequest{Text: "你好", Language: "zh"}, "xiaoxiao"},
 		{providers.TTSRequest{Text: "hi", Language: "en"}, "nova"},
+		{providers.TTSRequest{Text: "你好", Language: "zh-TW"}, "xiaoxiao"},
+		{providers.TTSRequest{Text: "どうぞ", Language: "ja"}, "nanami"},
+		{providers.TTSRequest{Text: "hallo", Language: "de"}, "nova"},
 		{providers.TTSRequest{Text: "hi", Language: "zh", Voice: "echo"}, "echo"},
 	} {
 		for _, err := range v.Synthesize(t.Context(), tt.req) {

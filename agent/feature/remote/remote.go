@@ -3,7 +3,6 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,7 +162,7 @@ func (d *device) speak(ctx context.Context, a feature.Announcement) (id uint64, 
 		if h.State().Farewell.Step != turn.Staying {
 			return feature.ErrOver
 		}
-		a.Lang = cmp.Or(text.Of(a.Text), h.Lang())
+		a.Lang = text.Resolve(a.Text, "", h.Lang())
 		id, err = h.Announce(a)
 		return err
 	})
@@ -265,7 +264,7 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 	yes, err := d.consents(ctx, texts.Phrase(prompts.ConsentAsk, string(lang), "action", action), action, lang)
 	if err != nil {
 		why := ""
-		if p.Call.Language != "zh" {
+		if !text.Lang(p.Call.Language).IsChinese() {
 			why = ": " + err.Error()
 		}
 		return refuse("agent/consent-unanswered", why)

@@ -2,6 +2,7 @@ package offer
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"slices"
 	"strings"
@@ -136,14 +137,25 @@ func TestPrompts(t *testing.T) {
 	if err != nil || !known || len(got.Messages) != 1 {
 		t.Errorf("%v, %v, %v", got, known, err)
 	}
-	for argument, value := range map[string]string{"language": "fr", "colour": "red"} {
+	for argument, value := range map[string]string{"language": "jp", "colour": "red"} {
 		if _, _, err := v.Prompt(ctx, "default", map[string]string{argument: value}); err == nil {
 			t.Errorf("%s %s was taken", argument, value)
 		}
 	}
+	if got, _, err := v.Prompt(ctx, "default", map[string]string{"language": "ja"}); err != nil || !strings.Contains(inJSON(got), "Answer in Japanese") {
+		t.Errorf("in Japanese: %+v, %v", got, err)
+	}
 	if _, known, _ := v.Prompt(ctx, "nope", nil); known {
 		t.Error("a prompt that is not there")
 	}
+}
+
+func inJSON(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
 }
 
 // pretenders lists devices.

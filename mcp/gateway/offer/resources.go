@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/rawjson"
 	"xiaozhi/prompts"
@@ -67,7 +68,7 @@ func (o Options) addPrompts(p *catalog.Part) {
 	const stream = "prompts"
 	p.AddStreams(stream)
 	complete := map[string]catalog.Values{
-		"language":       func(func(string) bool) []string { return []string{"zh", "en"} },
+		"language":       func(func(string) bool) []string { return o.Prompts.Languages() },
 		"assistant_name": func(func(string) bool) []string { return []string{o.Assistant} },
 		"device_name": func(shown func(string) bool) []string {
 			if o.Devices == nil {
@@ -103,10 +104,11 @@ func (o Options) prompt(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.Ge
 	for argument, value := range req.Params.Arguments {
 		switch argument {
 		case "language":
-			if value != "zh" && value != "en" {
+			lang, err := text.ParseLang(value)
+			if err != nil {
 				return nil, invalid("gateway/language-wrong")
 			}
-			language = value
+			language, data.Language = string(lang), string(lang)
 		case "device_name":
 			data.DeviceName = value
 		case "assistant_name":
@@ -115,12 +117,12 @@ func (o Options) prompt(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.Ge
 			return nil, invalid("gateway/argument-unknown", catalog.Clip(argument))
 		}
 	}
-	text, err := o.Prompts.Render(req.Params.Name, language, data)
+	rendered, err := o.Prompts.Render(req.Params.Name, language, data)
 	if err != nil {
 		return nil, err
 	}
 	return &sdk.GetPromptResult{
 		Description: req.Params.Name,
-		Messages:    []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: text}}},
+		Messages:    []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: rendered}}},
 	}, nil
 }
