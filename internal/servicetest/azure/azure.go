@@ -97,7 +97,7 @@ func (f *fake) token(w http.ResponseWriter, r *http.Request) {
 // voices lists the voices.
 func (f *fake) voices(w http.ResponseWriter, r *http.Request) {
 	if f.allowed(w, r) {
-		f.Refuse(w, http.StatusOK, `[{"Name":"Microsoft Server Speech Text to Speech Voice (zh-CN, XiaoxiaoNeural)","DisplayName":"Xiaoxiao","LocalName":"晓晓","ShortName":"zh-CN-XiaoxiaoNeural","Gender":"Female","Locale":"zh-CN","SampleRateHertz":"48000","VoiceType":"Neural","Status":"GA"},`+
+		f.Refuse(w, http.StatusOK, `[{"Name":"Microsoft Server Speech Text to Speech Voice (zh-CN, XiaoxiaoNeural)","DisplayName":"Xiaoxiao","LocalName":"\u6653\u6653","ShortName":"zh-CN-XiaoxiaoNeural","Gender":"Female","Locale":"zh-CN","SampleRateHertz":"48000","VoiceType":"Neural","Status":"GA"},`+
 			`{"DisplayName":"Ava","LocalName":"Ava","ShortName":"en-US-AvaNeural","Gender":"Female","Locale":"en-US"}]`)
 	}
 }

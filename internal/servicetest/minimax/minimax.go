@@ -42,7 +42,7 @@ func New(t testing.TB) *servicetest.Server {
 	return f.Server
 }
 
-// order is what a client asks for: a task, or a whole request.
+// order asks for a task, or for a voice as a whole.
 type order struct {
 	Event string `json:"event"`
 	Model string `json:"model"`
