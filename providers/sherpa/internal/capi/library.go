@@ -128,7 +128,7 @@ func bind(so uintptr, name string, function any) error {
 	return nil
 }
 
-// Version is what the library calls itself, such as 1.13.8.
+// Version returns the library's own version, such as 1.13.8.
 func (l *Library) Version() string { return l.version }
 
 // known reports whether the layout of a version is known.

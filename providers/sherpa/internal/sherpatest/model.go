@@ -1,6 +1,7 @@
 package sherpatest
 
 import (
+	_ "embed"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -29,13 +30,15 @@ func Network(metadata map[string]string) []byte {
 	return b
 }
 
-// Words are the tokens of every model.
-var words = []string{"今天", "天气", "怎么样", "明天", "呢", "好", "的", "吗"}
+// words are the tokens of every model, one a line.
+//
+//go:embed testdata/words.txt
+var words string
 
 // Tokens is the list of tokens of every model.
 func Tokens() string {
 	var list strings.Builder
-	for i, w := range words {
+	for i, w := range strings.Fields(words) {
 		fmt.Fprintf(&list, "%s %d\n", w, i)
 	}
 	return list.String()
@@ -88,12 +91,12 @@ func Files(kind modelfile.Kind) map[string][]byte {
 		delete(files, "tokens.txt")
 	case modelfile.VITS:
 		files["model.onnx"] = Network(map[string]string{"sample_rate": "22050", "n_speakers": "4", "language": "Chinese", "comment": "melo", "model_type": "vits"})
-		files["lexicon.txt"] = []byte("天 t ian 1\n")
+		files["lexicon.txt"] = []byte("a b 1\n")
 		files["number.fst"], files["date.fst"], files["phone.fst"] = rule, rule, rule
 	case modelfile.Matcha:
 		files["model-steps-3.onnx"] = Network(map[string]string{"sample_rate": "22050", "n_speakers": "1", "model_type": "matcha-tts"})
 		files["vocos-22khz-univ.onnx"] = Network(nil)
-		files["lexicon.txt"] = []byte("天 t ian 1\n")
+		files["lexicon.txt"] = []byte("a b 1\n")
 	case modelfile.Kokoro:
 		files["model.int8.onnx"] = Network(map[string]string{
 			"sample_rate": "24000", "n_speakers": "3", "style_dim": "2,1,4", "has_espeak": "1", "version": "2", "speaker_names": "af_maple,zf_001,zm_010",
