@@ -132,6 +132,10 @@ func (l *Line) Next(idle time.Duration) (Message, error) {
 	}
 }
 
+// Pause waits for a time and takes no message. It reports false if the client has gone
+// or the server has ended before.
+func (l *Line) Pause(d time.Duration) bool { return l.s.waits(d, l.left) }
+
 // Say sends messages that are no result: greetings, acknowledgements, errors. It reports
 // false when the client has gone.
 func (l *Line) Say(messages ...Message) bool {
@@ -241,7 +245,13 @@ const slowness = 300 * time.Millisecond
 // pause waits as long as a slow server lets its client wait. It reports false if the
 // client has left or the server has ended before.
 func (s *Server) pause(left <-chan struct{}) bool {
-	timer := time.NewTimer(slowness)
+	return s.waits(slowness, left)
+}
+
+// waits waits for a time. It reports false if the client has left or the server has
+// ended before.
+func (s *Server) waits(d time.Duration, left <-chan struct{}) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
