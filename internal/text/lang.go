@@ -20,6 +20,9 @@ const (
 	English Lang = "en"
 )
 
+// fewWords is how many words in Latin script tell that English was spoken, where another script is usual.
+const fewWords = 3
+
 // maxTag is the longest tag that is read, in bytes.
 const maxTag = 64
 
@@ -250,7 +253,8 @@ func Edits(a, b string) int {
 // Resolve returns the language of what was said: the one that the recogniser says it heard, unless
 // the text is not written in it; else the one that the script of the text tells, or usual where that
 // is written in this script; else what is usual. Latin script in a place where another one is usual is
-// English. It is "" if nothing is known.
+// English, though a word or two are not where people speak neither Chinese nor English. It is "" if
+// nothing is known.
 func Resolve(said string, heard, usual Lang) Lang {
 	s := scriptOf(said)
 	switch {
@@ -265,6 +269,8 @@ func Resolve(said string, heard, usual Lang) Lang {
 		return "vi"
 	case usual.writtenIn(s):
 		return usual
+	case s == latin && !usual.IsOwn() && len(strings.Fields(said)) < fewWords:
+		return usual // OK, Google
 	}
 	return s.usual(said)
 }

@@ -91,7 +91,7 @@ func TestResolve(t *testing.T) {
 		said               string
 		heard, usual, want Lang
 	}{
-		{"打开灯", "", "", "zh"}, {"打开灯", "en", "en", "zh"}, {"turn on", "", "zh", "en"}, {"turn on", "zh", "zh", "en"}, {"OK", "", "ja", "en"}, {"26", "en", "zh", "zh"}, {"26", "de", "", "de"}, {"", "", "", ""},
+		{"打开灯", "", "", "zh"}, {"打开灯", "en", "en", "zh"}, {"turn on", "", "zh", "en"}, {"turn on", "zh", "zh", "en"}, {"OK", "", "ja", "ja"}, {"turn on the light", "", "ja", "en"}, {"OK", "en", "ru", "en"}, {"USB", "", "zh-TW", "en"}, {"26", "en", "zh", "zh"}, {"26", "de", "", "de"}, {"", "", "", ""},
 		{"明日の天気", "", "zh", "ja"}, {"明日三時", "", "ja", "ja"}, {"明日三時", "", "zh", "zh"}, {"明日三時", "ja", "zh", "ja"}, {"電気つけて", "zh", "zh", "ja"}, {"好の东西很多很多", "", "zh", "zh"}, {"テレビ", "", "en", "ja"},
 		{"불 켜 줘", "", "zh", "ko"}, {"включи свет", "", "zh", "ru"}, {"включи свет", "", "uk", "uk"}, {"Їжак", "", "en", "uk"}, {"включи свет", "bg", "en", "bg"},
 		{"Bật đèn phòng khách", "", "en", "vi"}, {"how do I cook phở", "", "en", "en"}, {"xin chao", "vi", "en", "vi"}, {"xin chào", "", "vi", "vi"},

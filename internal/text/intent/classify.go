@@ -32,14 +32,22 @@ const backchannelLimit = 4
 // is what recognisers make of a cough, of a door and of the speaker's own echo. Chinese counts
 // by signs, for it has no spaces.
 func Classify(words string, lang text.Lang, stops []string) Kind {
+	return classify(words, stops, []*lists{&zh().lists, &en().lists}, func(said string) int { return countSpoken(said, lang) }, func(said string) bool {
+		return oneOf(said, en().Commands) || countSpoken(withoutSounds(said), lang) >= 2
+	})
+}
+
+// classify judges by lists. length counts the signs or words of a sign of listening; requests reports
+// whether what is no such sign is enough to be a request.
+func classify(words string, stops []string, by []*lists, length func(string) int, requests func(said string) bool) Kind {
 	said := spokenSigns(words)
 	stopped, listening, only, rest := false, 0, true, said
 	for rest != "" {
-		after, kind := cutSpoken(rest, stops)
+		after, kind := cutSpoken(rest, stops, by)
 		if kind == spokenOther {
 			break
 		}
-		signs := countSpoken(rest[:len(rest)-len(after)], lang)
+		signs := length(rest[:len(rest)-len(after)])
 		switch kind {
 		case spokenStop:
 			stopped = true
@@ -58,7 +66,7 @@ func Classify(words string, lang text.Lang, stops []string) Kind {
 		return Stop
 	case rest == "" && only && listening <= backchannelLimit:
 		return Backchannel
-	case oneOf(said, en().Commands), countSpoken(withoutSounds(said), lang) >= 2:
+	case requests(said):
 		return Request
 	}
 	return Noise
@@ -76,7 +84,7 @@ const (
 )
 
 // cutSpoken takes the longest word of any list away from the beginning of what was said.
-func cutSpoken(said string, stopWords []string) (after string, kind spoken) {
+func cutSpoken(said string, stopWords []string, by []*lists) (after string, kind spoken) {
 	after = said
 	try := func(word string, k spoken) {
 		if rest, ok := strings.CutPrefix(said, word); ok && word != "" && len(rest) < len(after) && apart(word, rest) {
@@ -86,7 +94,7 @@ func cutSpoken(said string, stopWords []string) (after string, kind spoken) {
 	for _, word := range stopWords {
 		try(spokenSigns(word), spokenStop)
 	}
-	for _, l := range [...]*lists{&zh().lists, &en().lists} {
+	for _, l := range by {
 		for i, words := range [...]string{l.Stops, l.Listening, l.Sounds, l.Beside} {
 			for word := range strings.FieldsSeq(words) {
 				try(word, spokenStop+spoken(i))
@@ -106,7 +114,7 @@ func apart(word, rest string) bool {
 // withoutSounds takes away the sounds that what was said begins with.
 func withoutSounds(said string) string {
 	for {
-		after, kind := cutSpoken(said, nil)
+		after, kind := cutSpoken(said, nil, []*lists{&zh().lists, &en().lists})
 		if kind != spokenSound {
 			return said
 		}

@@ -32,13 +32,18 @@ func (f Completeness) String() string { return [...]string{"maybe", "yes", "no"}
 // 帮我), which are [Undecided] where they do ("what is it for", 我就是). Nouns, names and figures
 // are Undecided: after 打开客厅 or "twenty" anything may follow.
 func Complete(words string, lang text.Lang) Completeness {
+	return complete(words, func(said string) Completeness { return completeWords(said, lang) })
+}
+
+// complete judges by the marks at the end of words, and by what judge makes of the words before them.
+func complete(words string, judge func(said string) Completeness) Completeness {
 	words = strings.TrimSpace(words)
 	said := strings.TrimRightFunc(words, func(r rune) bool { return !text.IsWord(r) })
 	marks := words[len(said):]
 	if said == "" {
 		return Undecided
 	}
-	f := completeWords(said, lang)
+	f := judge(said)
 	switch {
 	case strings.Contains(marks, "…"), strings.Contains(marks, ".."), strings.Contains(marks, "。。"):
 		return Unfinished

@@ -33,6 +33,11 @@ const (
 //
 // A user who only repeats words of the reply, or adds one, is taken for an echo.
 func Echo(heard, playing string) bool {
+	return echo(heard, playing, turnsAround, func() bool { return Classify(heard, "", nil) == Stop })
+}
+
+// echo compares two texts. turns reports whether a unit turns things around, stops whether the whole is a wish for silence.
+func echo(heard, playing string, turns func(unit string) bool, stops func() bool) bool {
 	h, s := echoUnits(heard), echoUnits(playing)
 	if len(h) == 0 || len(s) == 0 {
 		return false
@@ -40,13 +45,13 @@ func Echo(heard, playing string) bool {
 	if slices.Equal(h, s) {
 		return true
 	}
-	if Classify(heard, "", nil) == Stop {
+	if stops() {
 		return false
 	}
 	end := int32(echoEnd)
 	switch n := len(h); {
 	case n <= echoExact:
-		return !slices.ContainsFunc(h, turnsAround) && containsUnits(s, h)
+		return !slices.ContainsFunc(h, turns) && containsUnits(s, h)
 	case n <= echoShort:
 		end--
 	}
@@ -54,7 +59,7 @@ func Echo(heard, playing string) bool {
 	if len(h) > 4 {
 		limit = int32(min(len(h), echoRunes) * 2 * echoErrors / 100) // in half errors
 	}
-	best := alignEcho(h, s)
+	best := alignEcho(h, s, turns)
 	return !best.turned && best.lead < end && best.trail < end && best.cost <= limit
 }
 
@@ -93,7 +98,7 @@ func (p echoPath) miss(turns bool) echoPath {
 }
 
 // alignEcho returns the cheapest alignment of all of h with a piece of s.
-func alignEcho(h, s []string) echoPath {
+func alignEcho(h, s []string, turnsAround func(string) bool) echoPath {
 	above, row := make([]echoPath, len(s)+1), make([]echoPath, len(s)+1)
 	for _, unit := range h {
 		turns := turnsAround(unit)

@@ -57,12 +57,12 @@ func TestEcho(t *testing.T) {
 		echoes, users := strings.Split(c.echoes, "|"), strings.Split(c.users, "|")
 		for _, heard := range echoes {
 			if !Echo(heard, c.saying) {
-				t.Errorf("%q was not taken for an echo of %q: %+v", heard, c.saying, alignEcho(echoUnits(heard), echoUnits(c.saying)))
+				t.Errorf("%q was not taken for an echo of %q: %+v", heard, c.saying, alignEcho(echoUnits(heard), echoUnits(c.saying), turnsAround))
 			}
 		}
 		for _, heard := range users {
 			if Echo(heard, c.saying) {
-				t.Errorf("%q was taken for an echo of %q: %+v", heard, c.saying, alignEcho(echoUnits(heard), echoUnits(c.saying)))
+				t.Errorf("%q was taken for an echo of %q: %+v", heard, c.saying, alignEcho(echoUnits(heard), echoUnits(c.saying), turnsAround))
 			}
 		}
 	}
