@@ -86,7 +86,7 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 		rules: turn.Rules{
 			Commit: end.Commit, Trigger: end.Trigger, MinSpeech: end.MinSpeech, Speculations: o.Drafts,
 			IdleClose: o.IdleClose, SlowAfter: o.SlowAfter, RecognizeTimeout: o.RecognizeTimeout, StopWords: o.StopWords,
-			NoEchoGuard: o.NoEchoGuard,
+			NoEchoGuard: o.NoEchoGuard, Texts: o.Prompts,
 		},
 		state: turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},
 	}

@@ -156,7 +156,7 @@ func (c *Conversation) detected(words string) turn.Event {
 	switch {
 	case words == "":
 		return turn.WakeWord{Word: "…"}
-	case burst, text.In(words, c.whom.now().WakeWords):
+	case burst, text.In(words, c.whom.now().WakeWords), text.In(words, c.o.Prompts.Words(c.rules.DeviceLang).Wake):
 		return turn.WakeWord{Word: words}
 	}
 	if r := []rune(words); len(r) > maxTyped {

@@ -170,7 +170,7 @@ func (r *reply) respond(ctx context.Context) error {
 		return r.tell(ctx, r.order.tells)
 	case r.order.Words == "" || r.order.Told:
 		return nil // nothing but the start/stop pair
-	case text.In(r.order.Words, r.exits):
+	case text.In(r.order.Words, r.exits), len(r.exits) > 0 && text.In(r.order.Words, r.prompts.Words(r.order.Lang).Exit):
 		r.answer.Goodbye()
 		return r.answer.Say(ctx, r.prompts.Phrase(prompts.Goodbye, string(r.order.Lang)))
 	}

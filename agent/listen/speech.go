@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -196,7 +197,7 @@ func (s *speech) interim() {
 	a.echo.Store(s.isEcho())
 	s.o.Go(func() {
 		if got := s.read(a); got.Text.Status != turn.Failed {
-			s.o.Report(turn.Interim{ID: s.id, Words: got.Text.Words, Rejected: got.Text.Status == turn.Rejected, Echo: got.Echo})
+			s.o.Report(turn.Interim{ID: s.id, Words: got.Text.Words, Lang: got.Text.Lang, Rejected: got.Text.Status == turn.Rejected, Echo: got.Echo})
 		}
 	})
 }
@@ -215,11 +216,11 @@ func (s *speech) end(epoch uint64, silence time.Duration) {
 		s.ask(a)
 		return
 	}
-	text := turn.Text{Status: turn.Final}
+	said := turn.Text{Status: turn.Final}
 	if s.failed != nil {
-		text = failed(s.failed)
+		said = failed(s.failed)
 	}
-	s.o.Report(turn.Transcript{ID: s.id, Attempt: a.n, Text: text, Echo: echo})
+	s.o.Report(turn.Transcript{ID: s.id, Attempt: a.n, Text: said, Echo: echo})
 }
 
 // read waits for the text of an attempt.
@@ -239,10 +240,10 @@ func (s *speech) read(a *attempt) (got turn.Transcript) {
 			got.Text = failed(err)
 			return got
 		case t.Final && t.Rejected:
-			got.Text = turn.Text{Status: turn.Rejected, Words: t.Text, Provider: t.Provider}
+			got.Text = turn.Text{Status: turn.Rejected, Words: t.Text, Lang: text.TagOf(t.Language), Provider: t.Provider}
 			return got
 		case t.Final:
-			got.Text = turn.Text{Status: turn.Final, Words: t.Text, Provider: t.Provider}
+			got.Text = turn.Text{Status: turn.Final, Words: t.Text, Lang: text.TagOf(t.Language), Provider: t.Provider}
 			return got
 		}
 		s.o.Log.Debug("partial transcript", "chars", len([]rune(t.Text)))

@@ -90,7 +90,7 @@ func interim(x *step, e Interim) {
 		return
 	}
 	u.Echo = e.Echo
-	said := Text{Status: Final, Words: e.Words}
+	said := Text{Status: Final, Words: e.Words, Lang: e.Lang}
 	if e.Rejected {
 		said.Status = Rejected
 	}
@@ -140,12 +140,13 @@ func meant(x *step, u *Utterance, said Text) intent.Kind {
 	if said.Status == Rejected {
 		return intent.Noise
 	}
-	kind := intent.Classify(said.Words, x.langOf(said.Words), x.StopWords)
+	own := x.tongue(x.langOf(said.Words, said.Lang))
+	kind := own.Classify(said.Words, x.StopWords)
 	if kind != intent.Request && kind != intent.Backchannel {
 		return kind
 	}
 	playing := x.playing()
-	if !x.NoEchoGuard && intent.Echo(said.Words, playing) {
+	if !x.NoEchoGuard && own.Echo(said.Words, playing) {
 		noteEcho(x, u.ID)
 		return intent.Noise
 	}

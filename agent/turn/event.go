@@ -37,6 +37,7 @@ type (
 	Interim struct {
 		ID       uint64
 		Words    string
+		Lang     text.Lang // that the recogniser says it heard; "": it does not say
 		Rejected bool
 		Echo     bool
 	}

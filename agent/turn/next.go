@@ -37,6 +37,7 @@ type Rules struct {
 	NoChinese        bool          // no recogniser knows Chinese
 	NoEchoGuard      bool          // words of the reply itself interrupt it
 	DeviceLang       text.Lang     // of the device, where the last turn tells none; "": zh
+	Texts            *prompts.Set  // with the words of languages beside Chinese and English; nil: there are none
 }
 
 // Next returns the state after an event, and what has to be done. It is pure: s
@@ -227,8 +228,28 @@ func (x *step) lang() text.Lang {
 // deviceLang returns the language of the device, whatever was said last.
 func (x *step) deviceLang() text.Lang { return cmp.Or(x.DeviceLang, text.Chinese) }
 
-// langOf returns the language of a turn that answers words.
-func (x *step) langOf(words string) text.Lang { return cmp.Or(text.Of(words), x.lang()) }
+// hearing returns the language that the recogniser is told: that of the last turn. A device whose
+// language is neither Chinese nor English keeps its own: one OK must not make the next sentence English.
+func (x *step) hearing() text.Lang {
+	if own := x.deviceLang(); !own.IsOwn() {
+		return own
+	}
+	return x.lang()
+}
+
+// langOf returns the language of a turn that answers words, which a recogniser heard in that
+// language; "": it does not say.
+func (x *step) langOf(words string, heard text.Lang) text.Lang {
+	if text.Of(words) == "" {
+		return x.lang()
+	}
+	return text.Resolve(words, heard, x.deviceLang())
+}
+
+// tongue judges what is said in a language.
+func (x *step) tongue(lang text.Lang) intent.Tongue {
+	return intent.Tongue{Lang: lang, Words: x.Texts.Words(lang)}
+}
 
 // listen opens the listener afresh in the present mode.
 func (x *step) listen() {
@@ -236,7 +257,7 @@ func (x *step) listen() {
 	x.Mic.Deaf = false
 	x.dropLive()
 	x.discard(ErrReplaced)
-	x.do(Listen{x.Mic.Epoch, x.Mic.Mode, x.Learned.Pause.Delay(x.Commit, intent.Undecided), x.lang()})
+	x.do(Listen{x.Mic.Epoch, x.Mic.Mode, x.Learned.Pause.Delay(x.Commit, intent.Undecided), x.hearing()})
 }
 
 // listenAgain goes back to listening after a reply, without waiting for a

@@ -222,16 +222,17 @@ func consented(x *step, r Request) Request {
 		return r
 	}
 	r.Consent = asked
-	answer := intent.YesNo(r.Words, asked.Action)
+	own := x.tongue(r.Lang)
+	answer := own.YesNo(r.Words, asked.Action)
 	switch {
 	case answer == intent.No:
 		r.Answer = prompts.ConsentNo
 	case answer == intent.Yes && !x.unsaid(r) && !asked.Overtaken:
 		r.Allow = true
-	case answer == intent.Unclear && intent.Complete(r.Words, r.Lang) == intent.Unfinished:
+	case answer == intent.Unclear && own.Complete(r.Words) == intent.Unfinished:
 		x.Consent = asked // the rest of the answer may come; what is said until then overtakes the question
 		x.Consent.Overtaken = true
-	case answer == intent.Unclear && !intent.Answering(r.Words, r.Lang):
+	case answer == intent.Unclear && !own.Answering(r.Words):
 	case asked.Again:
 		r.Answer = prompts.ConsentNo
 	default:

@@ -1,8 +1,9 @@
 package turn
 
 import (
+	"cmp"
+
 	"xiaozhi/internal/text"
-	"xiaozhi/internal/text/intent"
 	"xiaozhi/internal/timeline"
 )
 
@@ -11,32 +12,33 @@ func speculate(x *step, u *Utterance) {
 	if u.Epoch != x.Mic.Epoch || x.Phase() != Listening {
 		return
 	}
-	words, ok := draft(x, u)
+	words, heard, ok := draft(x, u)
+	lang := x.langOf(words, heard)
 	if ok || text.Bare(words) != "" {
-		x.do(AwaitSilence{u.ID, x.Learned.Pause.Delay(x.Commit, intent.Complete(words, x.langOf(words)))})
+		x.do(AwaitSilence{u.ID, x.Learned.Pause.Delay(x.Commit, x.tongue(lang).Complete(words))})
 	}
 	if !ok || x.Busy() || x.Greeting != "" || x.Farewell.Step != Staying || x.Speculate.Tries >= x.Speculations {
 		return
 	}
 	x.Speculate.Tries++
 	x.begin(Request{
-		Words: words, Shown: words, Lang: x.langOf(words), Before: x.Learned.Lang, Speculative: true,
+		Words: words, Shown: words, Lang: lang, Before: x.Learned.Lang, Speculative: true,
 		Times: timeline.Times{ASR: u.Text.Provider},
 	})
 }
 
-// draft returns all that was said so far, and whether its answer can begin before the
-// end: whatever has an effect beside the answer waits for that.
-func draft(x *step, u *Utterance) (words string, ok bool) {
+// draft returns all that was said so far, in which language it was heard, and whether its answer can
+// begin before the end: whatever has an effect beside the answer waits for that.
+func draft(x *step, u *Utterance) (words string, heard text.Lang, ok bool) {
 	ok = true
 	for _, said := range append(x.all(Awaited), u) {
 		if said.Text.Status != Final {
 			ok = false
 			continue
 		}
-		words = text.Join(words, said.Text.Words)
+		words, heard = text.Join(words, said.Text.Words), cmp.Or(said.Text.Lang, heard)
 	}
-	return words, ok && text.Bare(words) != "" && x.Consent.ID == 0 && x.Asked == 0 && !x.seen.Song
+	return words, heard, ok && text.Bare(words) != "" && x.Consent.ID == 0 && x.Asked == 0 && !x.seen.Song
 }
 
 // discard undoes a speculation.
@@ -54,8 +56,8 @@ func adopt(x *step, r Request) bool {
 	case !x.Speculates():
 		return false
 	case r.Phrase != "" || r.Answer != "" || r.Consent.ID != 0 || r.Told,
-		x.Pending != nil && x.Pending.Words != r.Words,
-		x.Pending == nil && (x.Reply.Request.Words != r.Words || x.seen.Stale):
+		x.Pending != nil && (x.Pending.Words != r.Words || x.Pending.Lang != r.Lang),
+		x.Pending == nil && (x.Reply.Request.Words != r.Words || x.Reply.Request.Lang != r.Lang || x.seen.Stale):
 		x.discard(ErrReplaced)
 		return false
 	case x.Pending != nil: // it has not begun

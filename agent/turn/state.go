@@ -89,8 +89,9 @@ const (
 type Text struct {
 	Status   Status
 	Words    string
-	Provider string // the recogniser
-	Err      error  // of Failed
+	Lang     text.Lang // that the recogniser says it heard; "": it does not say
+	Provider string    // the recogniser
+	Err      error     // of Failed
 	At       time.Time
 }
 

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -205,6 +206,7 @@ func request(x *step) Request {
 		Discarded: x.Speculate.Discarded,
 	}
 	var words string
+	var heard text.Lang
 	var failed error
 	rejected := false
 	for _, u := range x.all(Awaited) {
@@ -215,32 +217,36 @@ func request(x *step) Request {
 			rejected = true
 			x.do(NotUnderstood{u.Text})
 		case Final, Pending:
-			words = text.Join(words, u.Text.Words)
+			words, heard = text.Join(words, u.Text.Words), cmp.Or(u.Text.Lang, heard)
 			times.ASR = u.Text.Provider
 		}
 	}
 	switch {
 	case text.Bare(words) != "":
 		x.Learned.Empty, x.Learned.Spoke = 0, true
-		return answer(x, Request{Words: words, Times: times})
+		return answer(x, Request{Words: words, Lang: heard, Times: times})
 	case failed != nil:
 		return Request{Phrase: prompts.FailASR, Err: failed, Lang: x.lang(), Times: times}
 	case rejected && x.NoChinese && hint(x):
 		x.do(NoRecognizer{})
-		return Request{Phrase: prompts.NoChineseASR, Lang: x.deviceLang(), Cause: ErrNoSpeech, Times: times}
+		phrase := prompts.NoChineseASR
+		if !x.deviceLang().IsOwn() {
+			phrase = prompts.NoASR
+		}
+		return Request{Phrase: phrase, Lang: x.deviceLang(), Cause: ErrNoSpeech, Times: times}
 	}
 	return empty(x, times)
 }
 
-// answer completes the request to answer words.
+// answer completes the request to answer words. Its language is the one in which they were heard.
 func answer(x *step, r Request) Request {
-	r.Shown, r.Lang, r.Before = r.Words, x.langOf(r.Words), x.Learned.Lang
+	r.Shown, r.Lang, r.Before = r.Words, x.langOf(r.Words, r.Lang), x.Learned.Lang
 	x.Learned.Lang = r.Lang
 	if r.Told = x.tell(r); r.Told {
 		return r
 	}
 	r = consented(x, r)
-	if !r.Allow && r.Answer == "" && x.seen.Song && text.In(r.Words, x.StopWords) {
+	if !r.Allow && r.Answer == "" && x.seen.Song && (text.In(r.Words, x.StopWords) || text.In(r.Words, x.Texts.Words(r.Lang).Stop)) {
 		x.do(EndMusic{})
 		r.Answer = prompts.OK
 	}

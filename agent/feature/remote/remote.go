@@ -261,7 +261,10 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 		return refuse("agent/consent-gone", "")
 	}
 	action := think.ActionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, lang)
-	yes, err := d.consents(ctx, texts.Phrase(prompts.ConsentAsk, string(lang), "action", action), action, lang)
+	yes, err := d.consents(ctx, texts.Phrase(prompts.ConsentAsk, string(lang), "action", action), action, func(words string) intent.Tongue {
+		spoken := text.Resolve(words, "", lang)
+		return intent.Tongue{Lang: spoken, Words: texts.Words(spoken)}
+	})
 	if err != nil {
 		why := ""
 		if !text.Lang(p.Call.Language).IsChinese() {
@@ -290,17 +293,18 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 }
 
 // consents asks the user whether to do an action, and again if the answer is not clear or
-// may not be the user's. What is not clear then is a no.
-func (d *device) consents(ctx context.Context, question, action string, lang text.Lang) (yes bool, err error) {
+// may not be the user's. What is not clear then is a no. tongue judges words in their language.
+func (d *device) consents(ctx context.Context, question, action string, tongue func(words string) intent.Tongue) (yes bool, err error) {
 	for range 2 {
 		a, err := d.ask(ctx, question)
 		if err != nil {
 			return false, err
 		}
-		switch answer := intent.YesNo(a.Words, action); {
+		own := tongue(a.Words)
+		switch answer := own.YesNo(a.Words, action); {
 		case answer == intent.Yes && !a.Doubtful:
 			return true, nil
-		case answer == intent.No, answer == intent.Unclear && !intent.Answering(a.Words, lang):
+		case answer == intent.No, answer == intent.Unclear && !own.Answering(a.Words):
 			return false, nil
 		}
 	}
