@@ -16,6 +16,7 @@ import (
 	"xiaozhi/audio/file"
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
+	"xiaozhi/providers/transport"
 )
 
 // shortest is the least sound worth asking about: below it there is no word,
@@ -53,7 +54,7 @@ func (a *ASR) recognize(ctx context.Context, pcm []int16, req providers.ASRReque
 	if time.Duration(len(pcm))*time.Second/time.Duration(req.Rate) < shortest {
 		return final, nil
 	}
-	reqCtx, cancel := context.WithTimeoutCause(ctx, a.o.Timeouts.Transcribe, errStalled)
+	reqCtx, cancel := context.WithTimeoutCause(ctx, a.o.Timeouts.Transcribe, transport.ErrStalled)
 	defer cancel()
 	said, language, err := a.transcribe(reqCtx, pcm, req)
 	if err != nil {
@@ -103,8 +104,8 @@ func (t *transcription) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if message, ok := errorMessage(body); ok {
-		return nil, &statusError{status: resp.StatusCode, text: message}
+	if message, ok := transport.ErrorMessage(body); ok {
+		return nil, &transport.Refusal{Status: resp.StatusCode, Text: message}
 	}
 	var reply struct {
 		Text     *string         `json:"text"`

@@ -14,6 +14,7 @@ import (
 	gopenai "github.com/sashabaranov/go-openai"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/transport"
 )
 
 const (
@@ -36,7 +37,7 @@ type sender struct {
 	raw []byte // the body of the request in place of go-openai's; nil: that one
 }
 
-// Do sends a request. A status other than 200 to 299 is a [*statusError].
+// Do sends a request. A status other than 200 to 299 is a [*transport.Refusal].
 func (s *sender) Do(req *http.Request) (*http.Response, error) {
 	if s.raw != nil {
 		req.Body = io.NopCloser(bytes.NewReader(s.raw))
@@ -56,10 +57,10 @@ func (s *sender) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// refusal returns the [*statusError] of a response whose status is not 200 to 299, else nil.
+// refusal returns the [*transport.Refusal] of a response whose status is not 200 to 299, else nil.
 func refusal(resp *http.Response) error {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return readStatus(resp)
+		return transport.ReadRefusal(resp)
 	}
 	return nil
 }
@@ -90,12 +91,12 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 
 // notAStream returns the error for a reply of status 200 that holds no events.
 func notAStream(resp *http.Response, media string) error {
-	refusal := readStatus(resp)
-	refusal.kind = providers.Unavailable
-	if media != "application/json" || !strings.HasPrefix(refusal.text, "{") {
+	refusal := transport.ReadRefusal(resp)
+	refusal.Kind = providers.Unavailable
+	if media != "application/json" || !strings.HasPrefix(refusal.Text, "{") {
 		return refusal
 	}
-	return errors.New("the reply is not an event stream: " + refusal.text)
+	return errors.New("the reply is not an event stream: " + refusal.Text)
 }
 
 // tokenLimitKey returns the key of the token limit. OpenAI's reasoning models refuse
@@ -139,57 +140,14 @@ func (w *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// guard ends a request that gives nothing in time. It is armed only while we
-// wait for the server, never while the consumer of a stream is busy. It is for
-// one goroutine.
-type guard struct {
-	timer *time.Timer
-}
-
-// newGuard returns a context that the guard can end, with the cause errStalled.
-// Its cancel function frees both.
-func newGuard(ctx context.Context) (context.Context, *guard, context.CancelFunc) {
-	reqCtx, cancel := context.WithCancelCause(ctx)
-	g := &guard{timer: time.AfterFunc(time.Hour, func() { cancel(errStalled) })}
-	g.timer.Stop()
-	return reqCtx, g, func() { g.timer.Stop(); cancel(nil) }
-}
-
-// arm ends the request after d from now.
-func (g *guard) arm(d time.Duration) { g.timer.Reset(d) }
-
-// disarm lets the request live.
-func (g *guard) disarm() { g.timer.Stop() }
-
-// guardedReader arms the guard for each read: first for the first, next for the others.
-type guardedReader struct {
-	r           io.Reader
-	guard       *guard
-	first, next time.Duration
-}
-
-// Read reads with the guard armed.
-func (g *guardedReader) Read(p []byte) (int, error) {
-	g.guard.arm(g.first)
-	n, err := g.r.Read(p)
-	g.guard.disarm()
-	if n > 0 {
-		g.first = g.next
-	}
-	return n, err
-}
-
-const (
-	maxErrorBody = 64 << 10 // bytes of an error's body that are read
-	maxReply     = 4 << 20  // bytes of a JSON reply that are read
-)
+const maxReply = 4 << 20 // bytes of a JSON reply that are read
 
 // do makes one request without a body, of a path below the base URL. The caller
 // closes the body of the response. Errors are not yet wrapped.
 func (o Options) do(ctx context.Context, method, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, o.BaseURL+path, nil)
 	if err != nil {
-		return nil, &statusError{kind: providers.BadRequest, text: "the request cannot be made"}
+		return nil, &transport.Refusal{Kind: providers.BadRequest, Text: "the request cannot be made"}
 	}
 	if o.APIKey != "" {
 		req.Header.Set("Authorization", "Bearer "+o.APIKey.Reveal())
@@ -203,4 +161,43 @@ func (o Options) setHeaders(req *http.Request) {
 	for name, value := range o.Headers {
 		req.Header.Set(name, value.Reveal())
 	}
+}
+
+// account returns the name of the provider and its secrets, for errors.
+func (o Options) account() transport.Account {
+	a := transport.Account{Name: o.Name, Secrets: []providers.Secret{o.APIKey}}
+	for _, value := range o.Headers {
+		if len(value) >= 8 { // shorter ones are words like "true"
+			a.Secrets = append(a.Secrets, value)
+		}
+	}
+	return a
+}
+
+// wrap makes the error that leaves this package.
+func (o Options) wrap(ctx, reqCtx context.Context, op string, err error) error {
+	if api, ok := errors.AsType[*gopenai.APIError](err); ok {
+		err = &transport.Refusal{Status: api.HTTPStatusCode, Text: api.Message}
+	}
+	return o.account().Wrap(ctx, reqCtx, op, err)
+}
+
+var (
+	_ providers.Warmer = (*LLM)(nil)
+	_ providers.Warmer = (*ASR)(nil)
+	_ providers.Warmer = (*TTS)(nil)
+)
+
+// Warm opens a connection for the next request, if none waits for it already.
+func (l *LLM) Warm(ctx context.Context) error { return l.o.warm(ctx) }
+
+// Warm opens a connection for the next request, if none waits for it already.
+func (a *ASR) Warm(ctx context.Context) error { return a.o.warm(ctx) }
+
+// Warm opens a connection for the next request, if none waits for it already.
+func (t *TTS) Warm(ctx context.Context) error { return t.o.warm(ctx) }
+
+// warm asks for the head of the list of models, which costs nothing.
+func (o Options) warm(ctx context.Context) error {
+	return o.account().Warm(ctx, o.HTTPClient, func(ctx context.Context) (*http.Response, error) { return o.do(ctx, http.MethodHead, "/models") })
 }

@@ -15,6 +15,7 @@ import (
 	gopenai "github.com/sashabaranov/go-openai"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/transport"
 )
 
 const (
@@ -68,8 +69,8 @@ func retry(ctx context.Context, err error, try int, begun time.Time) bool {
 	}
 	pause := firstPause << try
 	pause += time.Duration((rand.Float64() - 0.5) * float64(pause))
-	if refused, ok := errors.AsType[*statusError](err); ok {
-		pause = max(pause, refused.after)
+	if refused, ok := errors.AsType[*transport.Refusal](err); ok {
+		pause = max(pause, refused.After)
 	}
 	if time.Since(begun)+pause > retryUntil {
 		return false
@@ -105,17 +106,17 @@ func (a *answer) run(ctx context.Context, req providers.LLMRequest) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	reqCtx, g, cancel := newGuard(ctx)
+	reqCtx, g, cancel := transport.NewGuard(ctx)
 	defer cancel()
 	raw, err := o.chatBody(req)
 	if err != nil {
-		return o.wrap(ctx, reqCtx, op, &statusError{kind: providers.BadRequest, text: "make the request: " + err.Error()})
+		return o.wrap(ctx, reqCtx, op, &transport.Refusal{Kind: providers.BadRequest, Text: "make the request: " + err.Error()})
 	}
 	x := &exchange{sender: sender{o: o, raw: raw}}
-	g.arm(time.Until(a.deadline))
+	g.Arm(time.Until(a.deadline))
 	stream, err := o.library(x).CreateChatCompletionStream(reqCtx, gopenai.ChatCompletionRequest{Model: o.Model, Stream: true})
 	if errors.Is(err, gopenai.ErrChatCompletionInvalidModel) { // go-openai's own objection
-		err = &statusError{kind: providers.BadRequest, text: err.Error()}
+		err = &transport.Refusal{Kind: providers.BadRequest, Text: err.Error()}
 	}
 	if err != nil {
 		return o.wrap(ctx, reqCtx, op, err)
@@ -125,7 +126,7 @@ func (a *answer) run(ctx context.Context, req providers.LLMRequest) error {
 		return o.wrap(ctx, reqCtx, op, err)
 	}
 	if !a.left {
-		g.arm(a.llm.drainLimit)
+		g.Arm(a.llm.drainLimit)
 		_, _ = io.Copy(io.Discard, x.body) // an error only costs the connection
 	}
 	return nil
@@ -159,15 +160,15 @@ type chunk struct {
 }
 
 // stream yields what the events hold until the answer is complete.
-func (a *answer) stream(events *gopenai.ChatCompletionStream, x *exchange, g *guard) error {
+func (a *answer) stream(events *gopenai.ChatCompletionStream, x *exchange, g *transport.Guard) error {
 	for !a.finished {
 		if a.begun {
-			g.arm(a.llm.o.Timeouts.NextToken)
+			g.Arm(a.llm.o.Timeouts.NextToken)
 		} else {
-			g.arm(time.Until(a.deadline))
+			g.Arm(time.Until(a.deadline))
 		}
 		raw, err := events.RecvRaw()
-		g.disarm()
+		g.Disarm()
 		if errors.Is(err, io.EOF) && x.body.done {
 			break
 		}
@@ -190,8 +191,8 @@ func (a *answer) event(raw []byte) error {
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return fmt.Errorf("an event is not the JSON expected: %w", err)
 	}
-	if message, ok := errorMessage(raw); ok {
-		return &statusError{text: message}
+	if message, ok := transport.ErrorMessage(raw); ok {
+		return &transport.Refusal{Text: message}
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {

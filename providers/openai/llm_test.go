@@ -16,6 +16,7 @@ import (
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/transport"
 )
 
 var ask = providers.LLMRequest{Messages: []providers.Message{{Role: providers.RoleUser, Content: "hi"}}}
@@ -371,9 +372,9 @@ func TestFinishedAnswerKeepsItsConnection(t *testing.T) {
 	s := newServer(t)
 	o := options(t, s)
 	dials := 0
-	transport := o.HTTPClient.Transport.(*transport)
-	dial := transport.DialContext
-	transport.DialContext = countDials(dial, &dials)
+	wire := o.HTTPClient.Transport.(*transport.HTTP)
+	dial := wire.DialContext
+	wire.DialContext = countDials(dial, &dials)
 	l := newLLM(t, o)
 	l.drainLimit = patience
 	s.Reply(openaitest.Chat, openaitest.Events(openaitest.Delta(`{"content":"a"}`), openaitest.Finish("stop")).Then(openaitest.Piece{Delay: 20 * time.Millisecond, Data: "data: [DONE]\n\n"}))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/transport"
 )
 
 // ollamaDeadline bounds the search for a local server at the start.
@@ -34,7 +35,7 @@ func findOllama(ctx context.Context, base string, limit time.Duration) (model st
 	}
 	o.HTTPClient = NewHTTPClient(o.Timeouts)
 	defer o.HTTPClient.CloseIdleConnections()
-	reqCtx, cancel := context.WithTimeoutCause(ctx, limit, errStalled)
+	reqCtx, cancel := context.WithTimeoutCause(ctx, limit, transport.ErrStalled)
 	defer cancel()
 	names, err := o.ollamaModels(reqCtx)
 	if err != nil {
@@ -61,7 +62,7 @@ func (o Options) ollamaModels(ctx context.Context) ([]string, error) {
 		} `json:"data"`
 	}
 	body, err := o.list(ctx, "/api/tags")
-	if refused, ok := errors.AsType[*statusError](err); ok && refused.status == http.StatusNotFound {
+	if refused, ok := errors.AsType[*transport.Refusal](err); ok && refused.Status == http.StatusNotFound {
 		body, err = o.list(ctx, "/v1/models")
 	}
 	if err != nil {
@@ -96,8 +97,8 @@ func (o Options) list(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if message, ok := errorMessage(body); ok { // of status 200, as some gateways send it
-		return nil, &statusError{status: resp.StatusCode, text: message}
+	if message, ok := transport.ErrorMessage(body); ok { // of status 200, as some gateways send it
+		return nil, &transport.Refusal{Status: resp.StatusCode, Text: message}
 	}
 	return body, nil
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/transport"
 )
 
 // DefaultBaseURL is used when Options.BaseURL is empty.
@@ -119,4 +120,13 @@ func checkBaseURL(raw string) error {
 		return errors.New("it names no host")
 	}
 	return nil
+}
+
+// NewHTTPClient makes the client that all roles of one Options share.
+func NewHTTPClient(limits Timeouts) *http.Client {
+	c, err := transport.NewHTTPClient(transport.HTTPOptions{Connect: limits.withDefaults().Connect})
+	if err != nil {
+		panic(err) // only a proxy can be wrong, and there is none
+	}
+	return c
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
+	"xiaozhi/providers/transport"
 )
 
 func TestInvalidOptions(t *testing.T) {
@@ -50,8 +50,8 @@ func TestDefaults(t *testing.T) {
 		o.Timeouts.FirstToken != 15*time.Second || o.Timeouts.Connect != 1400*time.Millisecond || o.HTTPClient == nil {
 		t.Errorf("defaults %+v", o)
 	}
-	if transport := l.o.HTTPClient.Transport.(*transport); transport.Proxy != nil {
-		t.Error("a proxy without being told")
+	if wire := l.o.HTTPClient.Transport.(*transport.HTTP); wire.Proxy == nil {
+		t.Error("no proxy of the environment")
 	}
 	a, err := NewASR(Options{ASRModel: "whisper-1", Name: "x"})
 	if err != nil || a.o.Model != "whisper-1" || a.Name() != "x" {
@@ -113,17 +113,9 @@ func TestFindOllama(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	long := strings.Repeat("好", 200)
-	for in, want := range map[string]string{"a\n\t b ": "a b", long: text.Cut(long, maxErrorText), "\xff": "?", "": "", "key sk-1": "key ***"} {
-		if got := (Options{APIKey: "sk-1"}).clean(in); got != want {
+	for in, want := range map[string]string{"a\n\t b ": "a b", long: text.Cut(long, transport.MaxErrorText), "\xff": "?", "": "", "key sk-1": "key ***"} {
+		if got := (Options{APIKey: "sk-1"}).account().Clean(in); got != want {
 			t.Errorf("clean(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	for in, want := range map[string]time.Duration{"": 0, "2": 2 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "1e9": 0, "Wed, 21 Oct 2026 07:28:00 GMT": 0, "NaN": 0} {
-		if got := retryAfter(http.Header{"Retry-After": {in}}); got != want {
-			t.Errorf("%q: %v, want %v", in, got, want)
 		}
 	}
 }

@@ -112,7 +112,7 @@ var statuses = []struct {
 	{http.StatusTooManyRequests, providers.RateLimited},
 	{http.StatusInternalServerError, providers.Unavailable},
 	{http.StatusBadGateway, providers.Unavailable},
-	{http.StatusPaymentRequired, providers.Unavailable},
+	{http.StatusPaymentRequired, providers.NoCredit},
 }
 
 // hangUp ends ctx when the server has the n-th request of the role, and gives that request.

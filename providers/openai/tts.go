@@ -21,6 +21,7 @@ import (
 	"xiaozhi/audio/file"
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
+	"xiaozhi/providers/transport"
 )
 
 // TTS is a voice behind POST audio/speech.
@@ -53,7 +54,7 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 		if strings.TrimSpace(req.Text) == "" {
 			return
 		}
-		reqCtx, g, cancel := newGuard(ctx)
+		reqCtx, g, cancel := transport.NewGuard(ctx)
 		defer cancel()
 		p := t.player(yield)
 		defer t.done(p)
@@ -64,20 +65,20 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 }
 
 // play makes the request and hands its sound to p. Its errors are not yet wrapped.
-func (t *TTS) play(ctx context.Context, req providers.TTSRequest, g *guard, p *player) error {
+func (t *TTS) play(ctx context.Context, req providers.TTSRequest, g *transport.Guard, p *player) error {
 	own, _ := text.Find(t.o.Voices, text.Lang(req.Language))
 	voice := cmp.Or(req.Voice, own, t.o.Voice)
-	g.arm(t.o.Timeouts.FirstSound)
+	g.Arm(t.o.Timeouts.FirstSound)
 	resp, err := t.o.library(&sender{o: t.o}).CreateSpeech(ctx, gopenai.CreateSpeechRequest{
 		Model: gopenai.SpeechModel(t.o.Model), Input: req.Text, Voice: gopenai.SpeechVoice(voice),
 		ResponseFormat: gopenai.SpeechResponseFormat(t.o.Format),
 	})
-	g.disarm()
+	g.Disarm()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = resp.Close() }()
-	sound := &guardedReader{r: resp, guard: g, first: t.o.Timeouts.FirstSound, next: t.o.Timeouts.NextSound}
+	sound := &transport.GuardedReader{R: resp, Guard: g, First: t.o.Timeouts.FirstSound, Next: t.o.Timeouts.NextSound}
 	if err := decode(sound, resp.Header().Get("Content-Type"), t.o, p); err != nil {
 		return err
 	}
@@ -205,15 +206,15 @@ func formatOf(head []byte, media, asked string) string {
 
 // textInsteadOfSound returns the error for a reply of status 200 that holds words.
 func textInsteadOfSound(r io.Reader) error {
-	body, err := io.ReadAll(io.LimitReader(r, maxErrorBody))
+	body, err := io.ReadAll(io.LimitReader(r, transport.MaxErrorBody))
 	if err != nil {
 		return err
 	}
-	message, ok := errorMessage(body)
+	message, ok := transport.ErrorMessage(body)
 	if !ok {
 		message = string(body)
 	}
-	return &statusError{text: "the server sent text instead of sound: " + message}
+	return &transport.Refusal{Text: "the server sent text instead of sound: " + message}
 }
 
 // playPCM plays mono samples of 16 bit, little endian, until the end. What is

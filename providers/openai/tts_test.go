@@ -445,3 +445,8 @@ func TestOpusPacketsFromOgg(t *testing.T) {
 		t.Errorf("%v of packets for half a second", total)
 	}
 }
+
+// readFunc is a reader.
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }

@@ -13,6 +13,7 @@ import (
 
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
+	"xiaozhi/providers/transport"
 )
 
 // service is a TLS server with one voice that counts what comes.
@@ -44,11 +45,11 @@ func newService(tb testing.TB, http2 bool, speech http.HandlerFunc) *service {
 }
 
 // voice is a TTS of the service, and its transport.
-func (s *service) voice(tb testing.TB) (*TTS, *transport) {
+func (s *service) voice(tb testing.TB) (*TTS, *transport.HTTP) {
 	tb.Helper()
 	o := Options{Name: "fake", BaseURL: s.URL + "/v1", Model: "m", Timeouts: Timeouts{FirstSound: patience, NextSound: patience, Connect: patience}}
 	client := NewHTTPClient(o.Timeouts)
-	t := client.Transport.(*transport)
+	t := client.Transport.(*transport.HTTP)
 	t.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	t.TLSClientConfig.NextProtos = nil
 	o.HTTPClient = client
@@ -142,13 +143,13 @@ func TestWarmAfterServerClosed(t *testing.T) {
 	}
 	s.CloseClientConnections()
 	deadline := time.Now().Add(patience)
-	for tr.live.Load() > 0 && time.Now().Before(deadline) {
+	for live, _ := tr.Counts(); live > 0 && time.Now().Before(deadline); live, _ = tr.Counts() {
 		time.Sleep(time.Millisecond)
 	}
 	if err := v.Warm(t.Context()); err != nil || s.opened.Load() != 2 {
 		t.Errorf("%d connections, %v", s.opened.Load(), err)
 	}
-	if live, busy := tr.live.Load(), tr.busy.Load(); live != 1 || busy != 0 {
+	if live, busy := tr.Counts(); live != 1 || busy != 0 {
 		t.Errorf("%d connections and %d requests are counted", live, busy)
 	}
 }
@@ -183,8 +184,8 @@ func TestWarmFails(t *testing.T) {
 	if err := l.Warm(ctx); err != context.Canceled { //nolint:errorlint // unchanged
 		t.Errorf("got %v", err)
 	}
-	if tr := o.HTTPClient.Transport.(*transport); tr.warming.Load() || tr.busy.Load() != 0 || tr.live.Load() != 0 {
-		t.Errorf("left behind: %d connections, %d requests", tr.live.Load(), tr.busy.Load())
+	if live, busy := o.HTTPClient.Transport.(*transport.HTTP).Counts(); live+busy != 0 {
+		t.Errorf("left behind: %d connections, %d requests", live, busy)
 	}
 }
 
@@ -259,7 +260,7 @@ func TestConnectionsForAHundredDevices(t *testing.T) {
 // another member, and for telling the user within three seconds.
 func TestTransportBounds(t *testing.T) {
 	client := NewHTTPClient(Timeouts{})
-	tr := client.Transport.(*transport)
+	tr := client.Transport.(*transport.HTTP)
 	if connect := (Timeouts{}).withDefaults().Connect; 2*connect > 3*time.Second || tr.TLSHandshakeTimeout > 2*time.Second {
 		t.Errorf("connect %v, handshake %v", connect, tr.TLSHandshakeTimeout)
 	}

@@ -1,4 +1,4 @@
-package openai
+package transport
 
 import (
 	"net/http"
@@ -23,7 +23,7 @@ func TestRequestAfterWarmEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := (&transport{Transport: inner}).RoundTrip(req)
+	resp, err := (&HTTP{Transport: inner}).RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package openai
+package transport
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"xiaozhi/providers"
 )
@@ -23,9 +24,9 @@ func TestRefusalsInWords(t *testing.T) {
 		`Bad Gateway`:        "Bad Gateway",
 		``:                   "Unprocessable Entity",
 	} {
-		e := readStatus(&http.Response{StatusCode: http.StatusUnprocessableEntity, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))})
-		if e.text != want {
-			t.Errorf("%s: %q, want %q", body, e.text, want)
+		e := ReadRefusal(&http.Response{StatusCode: http.StatusUnprocessableEntity, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))})
+		if e.Text != want {
+			t.Errorf("%s: %q, want %q", body, e.Text, want)
 		}
 	}
 }
@@ -36,9 +37,17 @@ func FuzzRefusal(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		e := readStatus(&http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body))})
-		if strings.TrimSpace(e.text) == "" || e.kind != providers.BadRequest {
+		e := ReadRefusal(&http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body))})
+		if strings.TrimSpace(e.Text) == "" || e.Kind != providers.BadRequest {
 			t.Errorf("%q: %+v", body, e)
 		}
 	})
+}
+
+func TestRetryAfter(t *testing.T) {
+	for in, want := range map[string]time.Duration{"": 0, "2": 2 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "1e9": 0, "Wed, 21 Oct 2026 07:28:00 GMT": 0, "NaN": 0} {
+		if got := retryAfter(http.Header{"Retry-After": {in}}); got != want {
+			t.Errorf("%q: %v, want %v", in, got, want)
+		}
+	}
 }

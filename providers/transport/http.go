@@ -1,16 +1,18 @@
-package openai
+package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"xiaozhi/providers"
 )
 
 // What a transport keeps and how long it waits.
@@ -18,15 +20,24 @@ const (
 	idleConns        = 512 // of all services
 	idleConnsPerHost = 256 // a hundred devices think, speak and prepare the next sentence
 	idleTime         = 90 * time.Second
-	handshakeTime    = 2 * time.Second // of TLS, after Timeouts.Connect
+	handshakeTime    = 2 * time.Second // of TLS, after connecting
 	pingAfter        = 15 * time.Second
 	pingTime         = 3 * time.Second
+	connectTime      = 1400 * time.Millisecond // two addresses out of reach are known in 3 s
 )
 
-// transport is the http.RoundTripper of NewHTTPClient: it knows whether a
+// HTTPOptions are the settings of [NewHTTPClient]. The zero value works.
+type HTTPOptions struct {
+	Connect time.Duration // to be connected, TLS apart; 1.4 s if 0
+	// Proxy is the URL of an HTTP or SOCKS5 proxy; "" takes that of the environment
+	// (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), "none" none.
+	Proxy string
+}
+
+// HTTP is the http.RoundTripper of [NewHTTPClient]: it knows whether a
 // connection is there for the next request. It may be used by any number of
 // goroutines at once.
-type transport struct {
+type HTTP struct {
 	*http.Transport
 	live        atomic.Int64 // connections
 	busy        atomic.Int64 // requests under way, their replies' bodies included
@@ -34,12 +45,18 @@ type transport struct {
 	warming     atomic.Bool  // a connection is being opened in advance
 }
 
-// NewHTTPClient makes the client that all roles of one Options share: it keeps
-// connections for the next turn, bounds connecting, and goes through no proxy. It has no overall time limit: each request has its own.
-func NewHTTPClient(limits Timeouts) *http.Client {
-	t := &transport{}
+// NewHTTPClient makes the client that all roles of one section share: it keeps
+// connections for the next turn and bounds connecting. It has no overall time limit: each
+// request has its own. A proxy that is no URL is an error.
+func NewHTTPClient(o HTTPOptions) (*http.Client, error) {
+	proxy, err := proxyOf(o.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	t := &HTTP{}
 	t.Transport = &http.Transport{
-		DialContext:         t.dial(limits.withDefaults().Connect),
+		Proxy:               proxy,
+		DialContext:         t.dial(cmp.Or(o.Connect, connectTime)),
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: handshakeTime,
 		MaxIdleConns:        idleConns,
@@ -49,12 +66,33 @@ func NewHTTPClient(limits Timeouts) *http.Client {
 		ReadBufferSize:      16 << 10, // 340 ms of PCM at once
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTime},
 	}
-	return &http.Client{Transport: t}
+	return &http.Client{Transport: t}, nil
+}
+
+// proxyOf returns the function that chooses a proxy. It never shows the URL, which may
+// hold a password.
+func proxyOf(setting string) (func(*http.Request) (*url.URL, error), error) {
+	switch setting {
+	case "":
+		return http.ProxyFromEnvironment, nil
+	case "none":
+		return nil, nil
+	}
+	u, err := url.Parse(setting)
+	if err != nil || u.Host == "" {
+		return nil, errors.New("proxy: it is not a URL with a host")
+	}
+	switch scheme := strings.ToLower(u.Scheme); scheme {
+	case "http", "https", "socks5", "socks5h":
+		return http.ProxyURL(u), nil
+	default:
+		return nil, fmt.Errorf("proxy: it begins with %q, not with http, https or socks5", scheme)
+	}
 }
 
 // dial connects, and counts what is connected. A peer that is gone without a
 // word is noticed after half a minute, so that no request waits for it.
-func (t *transport) dial(limit time.Duration) func(context.Context, string, string) (net.Conn, error) {
+func (t *HTTP) dial(limit time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	dialer := &net.Dialer{
 		Timeout:         limit,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
@@ -89,7 +127,7 @@ var errWarmEnded = errors.New("the warm-up was given up")
 // RoundTrip makes one request, and makes it again if it was on the connection of a
 // warm-up that was given up. It sends it once more if the server closes the kept
 // connection at that moment.
-func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(req.Header["Idempotency-Key"]) == 0 {
 		req = req.Clone(req.Context())
 		req.Header["Idempotency-Key"] = []string{} // net/http takes it as a sign, and does not send it
@@ -123,8 +161,8 @@ func (b *countedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// warm reports whether a connection waits for the next request.
-func (t *transport) warm() bool {
+// waiting reports whether a connection waits for the next request.
+func (t *HTTP) waiting() bool {
 	live := t.live.Load()
 	return live > t.busy.Load() || live > 0 && t.multiplexed.Load()
 }
@@ -132,45 +170,34 @@ func (t *transport) warm() bool {
 // warmTime bounds Warm: connecting, the TLS handshake and one short reply.
 const warmTime = 5 * time.Second
 
-var (
-	_ providers.Warmer = (*LLM)(nil)
-	_ providers.Warmer = (*ASR)(nil)
-	_ providers.Warmer = (*TTS)(nil)
-)
-
-// Warm opens a connection for the next request, if none waits for it already.
-func (l *LLM) Warm(ctx context.Context) error { return l.o.warm(ctx) }
-
-// Warm opens a connection for the next request, if none waits for it already.
-func (a *ASR) Warm(ctx context.Context) error { return a.o.warm(ctx) }
-
-// Warm opens a connection for the next request, if none waits for it already.
-func (t *TTS) Warm(ctx context.Context) error { return t.o.warm(ctx) }
-
-// warm asks for the head of the list of models, which costs nothing, and
-// takes any answer for a good one: what counts is the connection, which net/http
-// then keeps. One goroutine at a time does so.
-func (o Options) warm(ctx context.Context) error {
-	if t, ok := o.HTTPClient.Transport.(*transport); ok {
+// Warm opens a connection for the next request to a service, if none waits for it
+// already. It makes a request that costs nothing and takes any answer for a good one:
+// what counts is the connection, which net/http then keeps. One goroutine at a time does
+// so; the others return at once.
+func (a Account) Warm(ctx context.Context, client *http.Client, ask func(ctx context.Context) (*http.Response, error)) error {
+	if t, ok := client.Transport.(*HTTP); ok {
 		if !t.warming.CompareAndSwap(false, true) {
 			return nil
 		}
 		defer t.warming.Store(false)
-		if t.warm() { // looked at last: another goroutine may have been at it until now
+		if t.waiting() { // looked at last: another goroutine may have been at it until now
 			return nil
 		}
 	}
 	ownCtx, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
 	defer context.AfterFunc(ctx, func() { giveUp(errWarmEnded) })()
-	reqCtx, cancel := context.WithTimeoutCause(ownCtx, warmTime, errStalled)
+	reqCtx, cancel := context.WithTimeoutCause(ownCtx, warmTime, ErrStalled)
 	defer cancel()
-	resp, err := o.do(reqCtx, http.MethodHead, "/models")
+	resp, err := ask(reqCtx)
 	if err != nil {
-		return o.wrap(ctx, reqCtx, "connect", err)
+		return a.Wrap(ctx, reqCtx, "connect", err)
 	}
 	// A reply to HEAD has no body; one that has all the same costs the connection only.
-	_, _ = io.CopyN(io.Discard, resp.Body, maxErrorBody)
+	_, _ = io.CopyN(io.Discard, resp.Body, MaxErrorBody)
 	_ = resp.Body.Close()
 	return nil
 }
+
+// Counts returns how many connections there are, and how many requests are under way.
+func (t *HTTP) Counts() (live, busy int) { return int(t.live.Load()), int(t.busy.Load()) }

@@ -1,4 +1,4 @@
-package openai
+package transport
 
 import (
 	"context"
@@ -17,9 +17,9 @@ func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestGuardRunsOnlyWhileWeWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, g, cancel := newGuard(t.Context())
+		ctx, g, cancel := NewGuard(t.Context())
 		defer cancel()
-		r := &guardedReader{r: strings.NewReader("abc"), guard: g, first: time.Second, next: time.Second}
+		r := &GuardedReader{R: strings.NewReader("abc"), Guard: g, First: time.Second, Next: time.Second}
 		for range 3 {
 			if _, err := r.Read(make([]byte, 1)); err != nil {
 				t.Fatal(err)
@@ -34,7 +34,7 @@ func TestGuardRunsOnlyWhileWeWait(t *testing.T) {
 
 func TestGuardEndsAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, g, cancel := newGuard(t.Context())
+		ctx, g, cancel := NewGuard(t.Context())
 		defer cancel()
 		n := 0
 		stalled := readFunc(func([]byte) (int, error) {
@@ -44,9 +44,9 @@ func TestGuardEndsAStall(t *testing.T) {
 			<-ctx.Done()
 			return 0, ctx.Err()
 		})
-		r := &guardedReader{r: stalled, guard: g, first: time.Hour, next: time.Second}
+		r := &GuardedReader{R: stalled, Guard: g, First: time.Hour, Next: time.Second}
 		start := time.Now()
-		if _, err := io.ReadAll(r); err == nil || !errors.Is(context.Cause(ctx), errStalled) {
+		if _, err := io.ReadAll(r); err == nil || !errors.Is(context.Cause(ctx), ErrStalled) {
 			t.Errorf("got %v, cause %v", err, context.Cause(ctx))
 		}
 		if took := time.Since(start); took != time.Second {

@@ -1,0 +1,64 @@
+// Package transport holds what all clients of services share below their own protocols:
+// the HTTP client, WebSockets, time limits, refusals, the clock that requests are signed
+// with, and the errors that leave a provider.
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/providers"
+)
+
+// ErrStalled is the cause of a request that was ended because the server gave nothing in time.
+var ErrStalled = errors.New("the server gave nothing in time")
+
+// Account is the name of a provider and the secrets that none of its errors may show. It
+// may be used by any number of goroutines at once.
+type Account struct {
+	Name    string
+	Secrets []providers.Secret
+}
+
+// Wrap makes the error that leaves a provider: ctx's own error unchanged when ctx has
+// ended, else a [*providers.Error]. reqCtx is the request's own context, whose cause
+// tells a stall from a hang-up; it may be ctx.
+func (a Account) Wrap(ctx, reqCtx context.Context, op string, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return ended
+	}
+	if failed, ok := errors.AsType[*providers.Error](err); ok {
+		return failed
+	}
+	if errors.Is(context.Cause(reqCtx), ErrStalled) {
+		err = ErrStalled
+	}
+	kind := providers.Unavailable
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		kind = refused.Kind
+		clean := *refused
+		clean.Text, clean.Code, clean.LogID = a.Clean(refused.Text), a.Clean(refused.Code), a.Clean(refused.LogID)
+		err = &clean
+	} else if dialed, ok := errors.AsType[*url.Error](err); ok {
+		err = dialed.Err // the URL may hold a key
+	}
+	if clean := a.Clean(err.Error()); clean != err.Error() { // it shows a secret or is too long
+		err = errors.New(clean)
+	}
+	return &providers.Error{Provider: a.Name, Op: op, Kind: kind, Err: err}
+}
+
+// Clean returns words as one line of valid text, without secrets and not too long.
+func (a Account) Clean(words string) string {
+	for _, secret := range a.Secrets {
+		for _, shown := range []string{secret.Reveal(), url.QueryEscape(secret.Reveal())} {
+			if shown != "" {
+				words = strings.ReplaceAll(words, shown, "***")
+			}
+		}
+	}
+	return text.Cut(strings.Join(strings.Fields(strings.ToValidUTF8(words, "?")), " "), MaxErrorText)
+}
