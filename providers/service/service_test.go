@@ -49,3 +49,23 @@ func TestRolesAreThoseWithMakers(t *testing.T) {
 		t.Error("the model of another role was taken")
 	}
 }
+
+func TestVoiceForARequest(t *testing.T) {
+	s := Section{Voices: map[string]string{"": "all", "zh": "chinese", "pt": "portuguese"}}
+	for _, test := range []struct {
+		s               Section
+		language, named string
+		want            string
+	}{
+		{s, "zh", "", "chinese"},
+		{s, "zh-TW", "", "chinese"},
+		{s, "ja", "", "all"},
+		{s, "zh", "named", "named"},
+		{Section{}, "zh", "", "own"},
+		{Section{Voices: map[string]string{"zh": "chinese"}}, "en", "", "own"},
+	} {
+		if got := test.s.Voice(providers.TTSRequest{Language: test.language, Voice: test.named}, "own"); got != test.want {
+			t.Errorf("%q %q: %q, want %q", test.language, test.named, got, test.want)
+		}
+	}
+}

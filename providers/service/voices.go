@@ -1,7 +1,20 @@
 package service
 
-import "context"
+import (
+	"cmp"
+	"context"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/providers"
+)
 
 // VoiceLister asks a service for the voices that a section may use. It returns within
 // the time limits of the section.
 type VoiceLister func(ctx context.Context, s Section) ([]Voice, error)
+
+// Voice returns the voice for a request: the one that it names, else that of the
+// settings for its language, else theirs for all languages, else what is meant otherwise.
+func (s Section) Voice(req providers.TTSRequest, otherwise string) string {
+	fit, _ := text.Find(s.Voices, text.TagOf(req.Language))
+	return cmp.Or(req.Voice, fit, s.Voices[""], otherwise)
+}
