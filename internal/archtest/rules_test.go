@@ -43,9 +43,10 @@ var rules = []rule{
 	{"providers/sound", "providers providers/transport audio audio/file", "bytes of speech into sound"},
 	{"providers/recognition", "providers providers/transport audio", "the driver of streaming recognisers"},
 	{"providers/synthesis", "providers providers/transport providers/sound audio", "the driver of voices behind sockets"},
+	{"providers/httpvoice", "providers providers/service providers/transport audio audio/file internal/text", "the driver of voices behind HTTP"},
 	{"providers/catalog", "providers providers/...", "the list of all kinds"},
 	{"providers/providertest", "providers providers/service audio internal/servicetest internal/text", "contracts and fakes"},
-	{"providers/*", "providers providers/service providers/transport providers/sound providers/recognition providers/synthesis providers/sse audio audio/file internal/text/...", "a technology knows the contracts and what all share, and no other one"},
+	{"providers/*", "providers providers/service providers/transport providers/sound providers/recognition providers/synthesis providers/httpvoice providers/sse audio audio/file internal/text/...", "a technology knows the contracts and what all share, and no other one"},
 	{"providers/sherpa/internal/sherpatest", "providers/sherpa/modelfile", "a library and models for tests"},
 	{"providers/local/render", "providers audio audio/file providers/local", "a generator, run by hand"},
 

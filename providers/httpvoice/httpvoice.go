@@ -1,0 +1,238 @@
+// Package httpvoice drives voices that answer one HTTP request for each sentence with its
+// sound, streamed or whole. A technology gives the request; this package makes it, waits
+// for no longer than it may, reads the sound as it comes and says what went wrong.
+package httpvoice
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/providers"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
+)
+
+// Time limits, unless the section has others.
+const (
+	firstTime = 10 * time.Second
+	nextTime  = 5 * time.Second
+	retryWait = 200 * time.Millisecond
+)
+
+// Options describe a voice. Section, Request and Format must be set.
+type Options struct {
+	Section service.Section
+	// Request makes the request for a sentence. Its error is that of the sentence.
+	Request func(ctx context.Context, req providers.TTSRequest) (*http.Request, error)
+	// Ping makes a request that costs nothing and opens a connection; nil: there is none.
+	Ping func(ctx context.Context) (*http.Request, error)
+	// Judge puts right the kind and the words of a refusal by the vendor's own codes; nil: nothing.
+	Judge func(*transport.Refusal)
+	// Format of the sound where it does not tell by itself: pcm, wav, mp3 or opus.
+	Format string
+	Rate   int           // of bare pcm, in Hz
+	First  time.Duration // to the first sound, unless the section has one; 10 s if 0
+	Most   int           // requests at the same time; others wait; 0: no limit
+}
+
+// Voice is a voice behind HTTP. It may be used by any number of goroutines at once.
+type Voice struct {
+	o       Options
+	account transport.Account
+	client  *http.Client
+	slots   chan struct{} // nil: no limit
+}
+
+var (
+	_ providers.TTS    = (*Voice)(nil)
+	_ providers.Warmer = (*Voice)(nil)
+)
+
+// New makes a voice. It asks the service nothing.
+func New(o Options) (*Voice, error) {
+	s := o.Section
+	v := &Voice{o: o, account: Account(s), client: s.Client}
+	if v.client == nil {
+		client, err := transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy})
+		if err != nil {
+			return nil, err
+		}
+		v.client = client
+	}
+	if o.Most > 0 {
+		v.slots = make(chan struct{}, o.Most)
+	}
+	return v, nil
+}
+
+// Account is the name of a section and its secrets, which no error may show.
+func Account(s service.Section) transport.Account {
+	a := transport.Account{Name: s.Name, Secrets: []providers.Secret{s.Key, s.Secret}}
+	for _, secret := range s.Headers {
+		a.Secrets = append(a.Secrets, secret)
+	}
+	return a
+}
+
+// Speakable says whether a text holds anything to be spoken.
+func Speakable(words string) bool { return strings.ContainsFunc(words, text.IsWord) }
+
+// Name returns the provider's name.
+func (v *Voice) Name() string { return v.o.Section.Name }
+
+// Warm opens a connection for the next request, if none waits for it already.
+func (v *Voice) Warm(ctx context.Context) error {
+	if v.o.Ping == nil {
+		return nil
+	}
+	return v.account.Warm(ctx, v.client, func(ctx context.Context) (*http.Response, error) {
+		req, err := v.o.Ping(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return v.do(req)
+	})
+}
+
+// do makes a request with the headers of the section.
+func (v *Voice) do(req *http.Request) (*http.Response, error) {
+	for name, value := range v.o.Section.Headers {
+		req.Header.Set(name, value.Reveal())
+	}
+	return v.client.Do(req)
+}
+
+// Synthesize streams the sound of one sentence, each piece as soon as it has come. A text
+// without a letter or a digit yields nothing. No sound at all is an error, and so is more
+// than a sentence of this length can have.
+func (v *Voice) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(providers.Sound{}, err)
+			return
+		}
+		if !Speakable(req.Text) {
+			return
+		}
+		if err := v.acquire(ctx); err != nil {
+			yield(providers.Sound{}, err)
+			return
+		}
+		defer v.release()
+		p := &player{yield: yield, left: limit(req.Text)}
+		for tries := v.retries(); ; tries-- {
+			err := v.once(ctx, req, p)
+			if err == nil || p.gone {
+				return
+			}
+			if tries <= 0 || p.heard || !again(err) || !wait(ctx, retryWait) {
+				yield(providers.Sound{}, err)
+				return
+			}
+		}
+	}
+}
+
+func (v *Voice) acquire(ctx context.Context) error {
+	if v.slots == nil {
+		return nil
+	}
+	select {
+	case v.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (v *Voice) release() {
+	if v.slots != nil {
+		<-v.slots
+	}
+}
+
+// retries is how often a request is made again that got no sound.
+func (v *Voice) retries() int {
+	if n := v.o.Section.Retries; n != nil {
+		return *n
+	}
+	return 0
+}
+
+// again says whether a request that failed may do better the next time.
+func again(err error) bool {
+	failed, ok := errors.AsType[*providers.Error](err)
+	return ok && failed.Kind == providers.Unavailable && !errors.Is(err, transport.ErrStalled)
+}
+
+// wait reports false if the context ends before.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// once makes one request and plays its sound. Its error is one that may leave a provider.
+func (v *Voice) once(ctx context.Context, req providers.TTSRequest, p *player) error {
+	reqCtx, guard, cancel := transport.NewGuard(ctx)
+	defer cancel()
+	err := v.ask(reqCtx, req, guard, p)
+	if err == nil || p.gone {
+		return nil
+	}
+	return v.account.Wrap(ctx, reqCtx, "speak", err)
+}
+
+func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transport.Guard, p *player) error {
+	limits := v.o.Section.Timeouts
+	first := cmp.Or(limits.First, v.o.First, firstTime)
+	request, err := v.o.Request(ctx, req)
+	if err != nil {
+		return err
+	}
+	guard.Arm(first)
+	resp, err := v.do(request)
+	guard.Disarm()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body := &transport.GuardedReader{R: resp.Body, Guard: guard, First: first, Next: cmp.Or(limits.Next, nextTime)}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{body, resp.Body}
+		return v.refused(transport.ReadRefusal(resp))
+	}
+	if err := p.decode(body, resp.Header.Get("Content-Type"), v.o.Format, v.o.Rate); err != nil {
+		if refusal, ok := errors.AsType[*transport.Refusal](err); ok {
+			return v.refused(refusal)
+		}
+		return err
+	}
+	if !p.heard && !p.gone {
+		return errors.New("the server sent no sound")
+	}
+	return nil
+}
+
+// refused lets the technology judge a refusal.
+func (v *Voice) refused(r *transport.Refusal) error {
+	if v.o.Judge != nil {
+		v.o.Judge(r)
+	}
+	return r
+}
