@@ -52,11 +52,17 @@ type scriptASR struct {
 	mu    sync.Mutex
 	lines []string
 	heard []time.Duration // length of each utterance
+	told  []string        // the language of each request, when it changes
 }
 
 func (a *scriptASR) Name() string { return "script-asr" }
 
 func (a *scriptASR) Open(ctx context.Context, req providers.ASRRequest) (providers.ASRStream, error) {
+	a.mu.Lock()
+	if n := len(a.told); n == 0 || a.told[n-1] != req.Language {
+		a.told = append(a.told, req.Language)
+	}
+	a.mu.Unlock()
 	return &scriptStream{ctx: ctx, asr: a, rate: req.Rate, over: make(chan struct{})}, nil
 }
 
@@ -104,6 +110,8 @@ func (s *scriptStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 			t.Text, t.Rejected = "knee how", true
 		case line == "!panic":
 			panic("recogniser broke")
+		case strings.HasPrefix(line, "!lang "):
+			t.Language, t.Text, _ = strings.Cut(line[6:], " ")
 		case line != "!empty":
 			t.Text = line
 		}

@@ -291,6 +291,7 @@ func TestTalk(t *testing.T) {
 				compareTranscript(t, file, a, b)
 				compare(t, file, a, "history", s.history())
 				compare(t, file, a, "said", strings.Join(s.tts.said, "\n")+"\n")
+				compare(t, file, a, "told", s.told())
 				if slices.Contains(s.parts["setup"], "unordered") {
 					slices.Sort(s.tools.calls) // of calls that run side by side
 				}
@@ -308,6 +309,21 @@ func TestTalk(t *testing.T) {
 			})
 		})
 	}
+}
+
+// told lists the languages that recogniser and model were told, and what a model reads of them.
+func (s *talkScene) told() string {
+	var b strings.Builder
+	for _, language := range s.asr.told {
+		fmt.Fprintf(&b, "asr: %s\n", language)
+	}
+	for _, req := range s.llm.requests {
+		fmt.Fprintf(&b, "llm: %s\n", req.Language)
+		if _, line, ok := strings.Cut(req.Messages[0].Content, "\n\nAnswer in "); ok {
+			fmt.Fprintf(&b, "prompt: Answer in %s\n", line)
+		}
+	}
+	return b.String()
 }
 
 func (s *talkScene) history() string {

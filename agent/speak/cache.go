@@ -36,13 +36,14 @@ type cacheKey struct {
 // NewCache makes an empty cache for the phrases of set that have no placeholder.
 func NewCache(set *prompts.Set) *Cache {
 	c := &Cache{phrases: map[string]bool{}, sounds: lru.New[cacheKey, [][]byte](cacheEntries, cacheBytes)}
-	for _, l := range []text.Lang{text.Chinese, text.English} {
+	for _, tag := range set.Languages() {
+		l := text.Lang(tag)
 		for _, id := range prompts.IDs() {
-			words := set.Phrase(id, lang(l))
+			words := set.Phrase(id, tag)
 			if strings.Contains(words, "{") {
 				continue
 			}
-			split := sentence.Splitter{}
+			split := sentence.Splitter{Lang: l, Words: set.Words(l)}
 			for _, piece := range append(append([]string{words}, split.Feed(words)...), split.Flush()...) {
 				if s := sentence.New(piece, l); s.Speech != "" {
 					c.phrases[s.Speech] = true

@@ -121,11 +121,16 @@ func (s playedSegment) prefix(played, frame time.Duration) string {
 	return strings.TrimSpace(string(runes[:min(n, len(runes))]))
 }
 
-// runeTime returns how long a character takes to say: about 4.5 CJK characters or 14
-// letters a second.
+// runeTime returns how long a character takes to say: about 4.5 Chinese characters, 7 kana, 6 syllables of
+// Korean or 14 letters a second.
 func runeTime(lang text.Lang) time.Duration {
-	if lang.IsChinese() {
+	switch {
+	case lang.IsChinese():
 		return 220 * time.Millisecond
+	case lang.Base() == "ja":
+		return 140 * time.Millisecond
+	case lang.Base() == "ko":
+		return 170 * time.Millisecond
 	}
 	return 70 * time.Millisecond
 }

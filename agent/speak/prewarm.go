@@ -109,7 +109,7 @@ func prewarm(ctx context.Context, o *Options, id string, l text.Lang, voice stri
 		}
 	})
 	words := o.Prompts.Phrase(id, lang(l))
-	split := sentence.Splitter{}
+	split := sentence.Splitter{Lang: l, Words: o.Prompts.Words(l)}
 	var err error
 	for _, piece := range append(split.Feed(words), split.Flush()...) {
 		err = errors.Join(err, s.Say(ctx, NewSegment(piece, l, 0)))

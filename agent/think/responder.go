@@ -139,7 +139,7 @@ func (r *Responder) Converse(ctx context.Context, note string) error {
 	}
 	fast := r.o.FastPath != nil && note == "" && r.turn.Allow == nil
 	for n := 0; ; n++ {
-		st := &step{index: len(r.steps)}
+		st := &step{index: len(r.steps), split: r.splitter()}
 		req := r.request(system, note, n >= r.o.MaxSteps)
 		r.steps = append(r.steps, st)
 		if fast {
@@ -304,10 +304,10 @@ func (r *Responder) sayAll(ctx context.Context, st *step, pieces []string) error
 // Say says words of our own as part of the answer.
 func (r *Responder) Say(ctx context.Context, words string) error {
 	if len(r.steps) == 0 {
-		r.steps = append(r.steps, &step{})
+		r.steps = append(r.steps, &step{split: r.splitter()})
 	}
 	st := r.steps[len(r.steps)-1]
-	own := sentence.Splitter{}
+	own := r.splitter()
 	st.text.WriteString(text.Join(st.text.String(), words)[len(st.text.String()):])
 	return r.sayAll(ctx, st, append(own.Feed(words), own.Flush()...))
 }
@@ -348,6 +348,11 @@ func (r *Responder) SayFailure(ctx context.Context, err error) {
 	if err := r.SayPhrase(ctx, id); err != nil {
 		r.log.Debug("failure not heard", "err", err)
 	}
+}
+
+// splitter returns one that cuts text in the language of the turn.
+func (r *Responder) splitter() sentence.Splitter {
+	return sentence.Splitter{Lang: r.turn.Lang, Words: r.o.Prompts.Words(r.turn.Lang)}
 }
 
 func (r *Responder) lang() string { return string(r.turn.Lang) }

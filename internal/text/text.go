@@ -72,14 +72,15 @@ func head(s string, limit int) string {
 }
 
 // Join returns a and b as one text, with a space between them unless one is empty, a ends with a
-// space, or one of the two characters that meet is written without spaces.
+// space, or one of the two characters that meet is written without spaces, as Korean is not.
 func Join(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
 	}
 	last, _ := utf8.DecodeLastRuneInString(a)
 	first, _ := utf8.DecodeRuneInString(b)
-	if unicode.IsSpace(last) || IsCJK(first) || IsCJK(last) || last > 0x3000 {
+	korean := unicode.Is(unicode.Hangul, first) && (unicode.Is(unicode.Hangul, last) || strings.ContainsRune(".?!,", last))
+	if unicode.IsSpace(last) || !korean && (IsCJK(first) || IsCJK(last) || last > 0x3000) {
 		return a + b
 	}
 	return a + " " + b

@@ -86,7 +86,7 @@ func TestShortenLimit(t *testing.T) {
 
 func TestJoin(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
-		{"", "b", "b"}, {"a", "", "a"}, {"a", "b", "a b"}, {"a ", "b", "a b"}, {"你", "好", "你好"}, {"打开", "wifi", "打开wifi"}, {"好。", "b", "好。b"}, {"好！", "b", "好！b"},
+		{"", "b", "b"}, {"a", "", "a"}, {"a", "b", "a b"}, {"a ", "b", "a b"}, {"你", "好", "你好"}, {"打开", "wifi", "打开wifi"}, {"好。", "b", "好。b"}, {"好！", "b", "好！b"}, {"불", "켜 줘", "불 켜 줘"}, {"네.", "불", "네. 불"}, {"電気", "つけて", "電気つけて"}, {"はい。", "次", "はい。次"},
 	} {
 		if got := Join(c.a, c.b); got != c.want {
 			t.Errorf("Join(%q, %q) = %q, want %q", c.a, c.b, got, c.want)

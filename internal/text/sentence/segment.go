@@ -51,8 +51,8 @@ func New(words string, lang text.Lang) Segment {
 	}
 	body, s.Emoji = stripEmoji(body)
 	s.Speech = Speakable(body, lang)
-	if l := text.Of(s.Speech); l != "" {
-		s.Language = l
+	if text.Of(s.Speech) != "" {
+		s.Language = text.Resolve(s.Speech, "", lang)
 	}
 	return s
 }
@@ -75,8 +75,14 @@ func (s *Segment) Face() {
 // Speakable returns words as they are read aloud in language lang, or "" if nothing is left to say.
 func Speakable(words string, lang text.Lang) string {
 	link, times, comma := " link ", "$1 times $2", ", "
-	if lang.IsChinese() {
+	switch {
+	case lang.IsChinese():
 		link, times, comma = "链接", "${1}乘${2}", "，"
+	case !lang.IsOwn():
+		link, times = " ", "$1 × $2"
+		if lang.Base() == "ja" {
+			comma = "、"
+		}
 	}
 	words = stagePattern.ReplaceAllString(words, "")
 	words = fencePattern.ReplaceAllString(words, " ")

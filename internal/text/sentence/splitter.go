@@ -5,8 +5,10 @@ package sentence
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/prompts"
 )
 
 // The weights of a splitter: the length of a piece of text as speech. One CJK
@@ -24,8 +26,11 @@ const (
 
 // Splitter cuts a stream of text into segments that can be spoken one by one: the first as early
 // as it makes sense, later ones at full stops. Joined they are the text without the white space
-// around the cuts. Its zero value is ready. It is for one goroutine.
+// around the cuts. Its zero value is ready, for Chinese and English. It is for one goroutine.
 type Splitter struct {
+	Lang  text.Lang      // in which the text is probably written
+	Words *prompts.Words // with the abbreviations of a language that is neither of the two; nil: none are known
+
 	buf  []rune
 	some bool // a segment has been cut
 }
@@ -59,7 +64,7 @@ func (s *Splitter) drain(final bool) []string {
 
 // cut finds where the first segment of the buffer ends, or 0 when it must wait for more text.
 func (s *Splitter) cut(final bool) int {
-	sc := scan{buf: s.buf, first: !s.some, final: final}
+	sc := scan{buf: s.buf, first: !s.some, final: final, spelling: spelling{s.Lang, s.Words}}
 	for i := 0; i < len(s.buf); i++ {
 		if n := sc.step(i); n > 0 {
 			return n
@@ -79,6 +84,7 @@ func (s *Splitter) cut(final bool) int {
 
 // scan walks over one segment.
 type scan struct {
+	spelling
 	buf    []rune
 	first  bool
 	final  bool
@@ -159,7 +165,7 @@ func (c *scan) quote(i int, r rune) bool {
 	if i > 0 && ((r == '"' && unicode.IsDigit(c.buf[i-1])) || (r == '(' && strings.ContainsRune(":;=-", c.buf[i-1]))) {
 		return false
 	}
-	if want, ok := closers[r]; ok && len(c.open) < 4 {
+	if want, ok := c.closer(r); ok && len(c.open) < 4 {
 		c.open = append(c.open, want)
 	}
 	return false
@@ -207,7 +213,7 @@ func (c *scan) ends(i int) bool {
 		if !c.final {
 			return false
 		}
-	} else if next := c.buf[i+1]; !unicode.IsSpace(next) && !text.IsCJK(next) && !isCloser(next) && !isStop(next) {
+	} else if next := c.buf[i+1]; !unicode.IsSpace(next) && !text.IsCJK(next) && !isCloser(next) && !isStop(next) && next != '¿' && next != '¡' {
 		return false
 	}
 	return r != '.' || !c.abbreviation(i)
@@ -221,10 +227,10 @@ func (c *scan) abbreviation(i int) bool {
 		from--
 	}
 	word := string(c.buf[from:i])
-	if len(word) == 1 && unicode.IsUpper(rune(word[0])) && word != "I" {
+	if first, size := utf8.DecodeRuneInString(word); size > 0 && size == len(word) && unicode.IsUpper(first) && word != "I" {
 		return true
 	}
-	if abbreviations[strings.ToLower(word)] {
+	if c.shortened(strings.ToLower(word)) {
 		return true
 	}
 	if word == "" || strings.Trim(word, "0123456789") != "" || len(word) > 2 {
@@ -263,16 +269,6 @@ func glued(before rune, buf []rune, n int) bool {
 	return word(before) && word(after)
 }
 
-var closers = map[rune]rune{
-	'“': '”', '‘': '’', '「': '」', '『': '』', '（': '）', '(': ')', '【': '】', '《': '》', '[': ']', '"': '"',
-}
-
-var abbreviations = map[string]bool{
-	"mr": true, "mrs": true, "ms": true, "dr": true, "prof": true, "st": true, "vs": true, "etc": true,
-	"e.g": true, "i.e": true, "eg": true, "ie": true, "no": true, "approx": true, "a.m": true, "p.m": true,
-	"u.s": true, "u.k": true, "jr": true, "sr": true, "inc": true, "ltd": true, "fig": true, "dept": true,
-}
-
 func isStop(r rune) bool   { return strings.ContainsRune("。！？；…!?;.", r) }
 func isPause(r rune) bool  { return strings.ContainsRune("，、：,:—", r) }
-func isCloser(r rune) bool { return strings.ContainsRune("”’」』）)】》]\"", r) }
+func isCloser(r rune) bool { return strings.ContainsRune("”’」』）)】》]\"»›", r) }
