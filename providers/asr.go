@@ -27,6 +27,13 @@ type ASR interface {
 	Open(ctx context.Context, req ASRRequest) (ASRStream, error)
 }
 
+// Streamer is a recogniser that may give partial transcripts while the user speaks.
+type Streamer interface {
+	// Streams says whether it does: then what it has understood so far is known at a
+	// pause, without asking for the end of the utterance.
+	Streams() bool
+}
+
 // ASRStream is one utterance. Write and CloseWrite are called by one goroutine,
 // Transcripts is ranged over by another. Ending the context of Open frees it.
 type ASRStream interface {

@@ -23,10 +23,10 @@ import (
 
 // Limits of a socket.
 const (
-	dialTime   = 5 * time.Second        // to be connected, TLS and upgrade included
-	writeTime  = 5 * time.Second        // of one message
-	closeTime  = 100 * time.Millisecond // for the close frame
-	maxMessage = 16 << 20               // bytes of one message
+	dialTime   = 5 * time.Second       // to be connected, TLS and upgrade included
+	writeTime  = 5 * time.Second       // of one message
+	closeTime  = 50 * time.Millisecond // for the close frame
+	maxMessage = 16 << 20              // bytes of one message
 )
 
 // DialerOptions are the settings of a [Dialer]. Only Account.Name must be set.
