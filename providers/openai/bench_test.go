@@ -10,6 +10,7 @@ import (
 
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
+	"xiaozhi/providers/sound"
 )
 
 // BenchmarkChatEvent is the work for one token.
@@ -27,11 +28,11 @@ func BenchmarkChatEvent(b *testing.B) {
 // BenchmarkPCM is the work for one second of raw sound.
 func BenchmarkPCM(b *testing.B) {
 	tone := openaitest.Tone(24000, 440, time.Second)
-	p := &player{yield: func(providers.Sound, error) bool { return true }}
+	p := (&sound.Pool{}).Get(func(providers.Sound, error) bool { return true })
 	b.SetBytes(int64(len(tone)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := p.playPCM(bytes.NewReader(tone), 24000); err != nil {
+		if err := p.Decode(bytes.NewReader(tone), sound.Expected{Format: "pcm", Rate: 24000, MediaType: "audio/pcm"}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/sound"
 	"xiaozhi/providers/transport"
 )
 
@@ -96,8 +97,8 @@ func (o Options) prepare(model string) (Options, error) {
 	}
 	o.Voice = cmp.Or(o.Voice, "alloy")
 	o.Rate, o.Retries = cmp.Or(o.Rate, 24000), cmp.Or(o.Retries, 2)
-	if o.Rate < minRate || o.Rate > maxRate {
-		return o, fmt.Errorf("%s: rate: %d Hz is not within %d to %d", o.Name, o.Rate, minRate, maxRate)
+	if o.Rate < sound.MinRate || o.Rate > sound.MaxRate {
+		return o, fmt.Errorf("%s: rate: %d Hz is not within %d to %d", o.Name, o.Rate, sound.MinRate, sound.MaxRate)
 	}
 	o.Timeouts = o.Timeouts.withDefaults()
 	o.Extra = maps.Clone(o.Extra)

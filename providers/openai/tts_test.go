@@ -17,6 +17,7 @@ import (
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/sound"
 )
 
 var hello = providers.TTSRequest{Text: "hello", Language: "en"}
@@ -198,10 +199,10 @@ func TestOddPiecesOfPCM(t *testing.T) {
 	tone := openaitest.Tone(24000, 440, 20*time.Millisecond)
 	for size := 1; size < 8; size++ {
 		var got []int16
-		p := &player{yield: func(s providers.Sound, _ error) bool {
+		p := (&sound.Pool{}).Get(func(s providers.Sound, _ error) bool {
 			got = append(got, s.PCM...)
 			return true
-		}}
+		})
 		left := tone
 		in := readFunc(func(b []byte) (int, error) {
 			n := copy(b[:min(size, len(b))], left)
@@ -211,7 +212,7 @@ func TestOddPiecesOfPCM(t *testing.T) {
 			}
 			return n, nil
 		})
-		if err := p.playPCM(in, 24000); err != os.ErrClosed { //nolint:errorlint // the very one
+		if err := p.Decode(in, sound.Expected{Format: "pcm", Rate: 24000, MediaType: "audio/pcm"}); err != os.ErrClosed { //nolint:errorlint // the very one
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, samples(tone)) {
@@ -367,11 +368,11 @@ func TestSentencesShareNoBuffer(t *testing.T) {
 
 func TestPCMAllocations(t *testing.T) {
 	tone := openaitest.Tone(24000, 440, time.Second)
-	p := &player{yield: func(providers.Sound, error) bool { return true }}
+	p := (&sound.Pool{}).Get(func(providers.Sound, error) bool { return true })
 	in := bytes.NewReader(tone)
 	if n := testing.AllocsPerRun(10, func() {
 		in.Reset(tone)
-		if err := decode(in, "audio/pcm", Options{Format: "pcm", Rate: 24000}, p); err != nil {
+		if err := p.Decode(in, sound.Expected{Format: "pcm", Rate: 24000, MediaType: "audio/pcm"}); err != nil {
 			t.Error(err)
 		}
 	}); n > 2 { // the media type's parts
@@ -388,20 +389,20 @@ func FuzzSound(f *testing.F) {
 	f.Add(testFile(f, "tone.opus")[:400], "opus")
 	f.Add([]byte(`{"error":"x"}`), "pcm")
 	f.Fuzz(func(t *testing.T, body []byte, format string) {
-		p := &player{yield: func(s providers.Sound, err error) bool {
+		p := (&sound.Pool{}).Get(func(s providers.Sound, err error) bool {
 			if len(s.Packets) == 1 && s.PCM == nil {
 				if d, err := audio.PacketDuration(s.Packets[0]); err != nil || d != 60*time.Millisecond {
 					t.Errorf("a packet of %v, %v", d, err)
 				}
 				return true
 			}
-			if err != nil || len(s.PCM) == 0 || len(s.PCM) > s.Rate/10 || s.Rate < minRate || s.Rate > maxRate {
+			if err != nil || len(s.PCM) == 0 || len(s.PCM) > s.Rate/10 || s.Rate < sound.MinRate || s.Rate > sound.MaxRate {
 				t.Errorf("a piece of %d samples at %d Hz, %v", len(s.PCM), s.Rate, err)
 			}
 			return true
-		}}
+		})
 		// Any error will do; a panic or a loop without end will not.
-		_ = decode(bytes.NewReader(body), "", Options{Format: format, Rate: 24000}, p)
+		_ = p.Decode(bytes.NewReader(body), sound.Expected{Format: format, Rate: 24000})
 	})
 }
 
@@ -450,3 +451,32 @@ func TestOpusPacketsFromOgg(t *testing.T) {
 type readFunc func([]byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
+
+// ear decodes packets as a device does.
+type ear struct {
+	*testing.T
+	decoder *audio.Decoder
+}
+
+func newEar(t *testing.T) *ear {
+	t.Helper()
+	d, err := audio.NewDecoder(24000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &ear{t, d}
+}
+
+func (e *ear) hear(packets [][]byte) []int16 {
+	e.Helper()
+	pcm := make([]int16, audio.MaxFrameSamples(24000))
+	var all []int16
+	for _, p := range packets {
+		n, err := e.decoder.Decode(p, pcm)
+		if err != nil {
+			e.Errorf("packet %x: %v", p, err)
+		}
+		all = append(all, pcm[:n]...)
+	}
+	return all
+}

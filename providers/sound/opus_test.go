@@ -1,4 +1,4 @@
-package openai
+package sound
 
 import (
 	"bytes"
@@ -109,7 +109,7 @@ func take(t *testing.T, stream []byte) taken {
 	t.Helper()
 	var got taken
 	ear := newEar(t)
-	p := &player{yield: func(s providers.Sound, err error) bool {
+	p := &Player{yield: func(s providers.Sound, err error) bool {
 		switch {
 		case err != nil:
 			t.Error(err)
@@ -247,7 +247,7 @@ func TestPreSkipLeavesOutWholePackets(t *testing.T) {
 func TestBrokenOpusPacket(t *testing.T) {
 	for _, bad := range [][]byte{{3}, {9<<3 | 1, 1, 2, 3}} {
 		packets := append(sung(t, 24000, 20*time.Millisecond, 0.2), bad)
-		p := &player{yield: func(providers.Sound, error) bool { return true }}
+		p := &Player{yield: func(providers.Sound, error) bool { return true }}
 		if err := playOpus(bytes.NewReader(oggOpus(packets, 1, 0)), p); err == nil || !p.heard {
 			t.Errorf("%x: %v, heard %v", bad, err, p.heard)
 		}
@@ -256,7 +256,7 @@ func TestBrokenOpusPacket(t *testing.T) {
 
 func TestLeavingTheLoopEndsOpus(t *testing.T) {
 	calls := 0
-	p := &player{yield: func(providers.Sound, error) bool { calls++; return false }}
+	p := &Player{yield: func(providers.Sound, error) bool { calls++; return false }}
 	if err := playOpus(bytes.NewReader(oggOpus(sung(t, 24000, 20*time.Millisecond, 1), 1, 0)), p); err != nil || calls != 1 || !p.left {
 		t.Errorf("%d calls, left %v, %v", calls, p.left, err)
 	}

@@ -1,4 +1,4 @@
-package openai
+package sound
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ const (
 // decoded: one of stereo or odd lengths, and the rest of a stream whose packets
 // change their kind. It is for one sentence.
 type opusPlayer struct {
-	*player
+	*Player
 	merge   *audio.Repacketizer
 	skip    time.Duration // still to be left out at the beginning
 	rolled  [][]byte      // the newest packets, for a decoder that begins within the stream: those waiting and 80 ms before
@@ -31,7 +31,7 @@ type opusPlayer struct {
 }
 
 // playOpus plays Ogg Opus.
-func playOpus(r io.Reader, p *player) error {
+func playOpus(r io.Reader, p *Player) error {
 	pages := file.NewOggReader(r)
 	first, err := pages.Next()
 	if err != nil {
@@ -45,7 +45,7 @@ func playOpus(r io.Reader, p *player) error {
 		return short(err)
 	}
 	o := &opusPlayer{
-		player: p, merge: audio.NewRepacketizer(audio.Reply.Frame),
+		Player: p, merge: audio.NewRepacketizer(audio.Reply.Frame),
 		skip: audio.Format{Rate: 48000}.Duration(head.PreSkip),
 	}
 	for {
@@ -60,6 +60,9 @@ func playOpus(r io.Reader, p *player) error {
 		}
 		if err := o.packet(packet); err != nil {
 			return err
+		}
+		if length, err := audio.PacketDuration(packet); err == nil && p.spend(length) {
+			return ErrEndless
 		}
 		if p.left {
 			return nil
@@ -154,7 +157,7 @@ func (o *opusPlayer) decode(packet []byte) error {
 	reply := audio.Format{Rate: opusRate, Frame: o.skip}
 	left := min(reply.Samples(), n)
 	o.skip -= reply.Duration(left)
-	o.play(opusRate, o.pcm[left:n])
+	o.Play(opusRate, o.pcm[left:n])
 	return nil
 }
 

@@ -1,0 +1,40 @@
+package sound
+
+import (
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"xiaozhi/providers"
+)
+
+// endless is a tone without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestSoundWithoutEndIsAnError(t *testing.T) {
+	var total time.Duration
+	p := (&Pool{}).Get(func(s providers.Sound, _ error) bool {
+		total += time.Duration(len(s.PCM)) * time.Second / time.Duration(s.Rate)
+		return true
+	})
+	p.Limit("ten runes!")
+	if err := p.Decode(endless{}, Expected{Format: "pcm", Rate: 8000, MediaType: "audio/pcm"}); !errors.Is(err, ErrEndless) {
+		t.Errorf("got %v", err)
+	}
+	if total < 39*time.Second || total > 40*time.Second {
+		t.Errorf("%v were played, want nearly 40 s", total)
+	}
+}
+
+func TestLeavingEndsDecode(t *testing.T) {
+	p := (&Pool{}).Get(func(providers.Sound, error) bool { return false })
+	if err := p.Decode(io.LimitReader(endless{}, 1<<20), Expected{Format: "pcm", Rate: 8000, MediaType: "audio/pcm"}); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if !p.Left() || !p.Heard() {
+		t.Errorf("left %v, heard %v", p.Left(), p.Heard())
+	}
+}
