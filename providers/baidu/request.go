@@ -32,7 +32,7 @@ type question struct {
 	Length  int    `json:"len"` // of the sound in bytes
 }
 
-// answer is what the service says. The gate in front of it has names of its own.
+// answer holds the members of the service's answer. The gate in front of it has names of its own.
 type answer struct {
 	Code      int      `json:"err_no"`
 	Words     string   `json:"err_msg"`

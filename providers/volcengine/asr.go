@@ -1,0 +1,150 @@
+package volcengine
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"xiaozhi/providers"
+	"xiaozhi/providers/recognition"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
+)
+
+const (
+	hearPath  = "/api/v3/sauc/"
+	hearMode  = "bigmodel_async"       // answers when the text changes
+	wholeMode = "bigmodel_nostream"    // answers at the end; the only one that takes a language
+	hearFrame = 200 * time.Millisecond // as the vendor advises
+	endWindow = 10000                  // ms of silence after which the service would end a sentence: we do that
+	codeEmpty = "45000002"             // nothing was sent
+	codeLate  = "45000081"             // nothing more was sent in time
+)
+
+// newASR makes the recogniser of a section.
+func newASR(s service.Section) (providers.ASR, error) {
+	resources := []string{hears2, hears1}
+	if m := s.Model(service.ASR, ""); m != "" {
+		resources = []string{m}
+	}
+	c, err := newClient(s, resources...)
+	if err != nil {
+		return nil, err
+	}
+	e := &ears{client: c, mode: s.Text("mode", hearMode), window: int(s.Number("end_window_size", endWindow)), uid: cmp.Or(s.ID, "xiaozhi"), extra: s.Extra}
+	return recognition.New(recognition.Options{Account: c.dialer.Account(), Dial: e.dial, Frame: hearFrame, Final: s.Timeouts.First}), nil
+}
+
+// ears holds the settings of a recogniser.
+type ears struct {
+	*client
+	mode   string
+	window int // ms
+	uid    string
+	extra  map[string]any
+}
+
+// request makes the first message of an utterance.
+func (e *ears) request(req providers.ASRRequest) ([]byte, error) {
+	h := hearing{
+		User:  hearingUser{UID: e.uid},
+		Audio: hearingAudio{Format: "pcm", Codec: "raw", Rate: req.Rate, Bits: 16, Channel: 1},
+		Request: hearingRequest{
+			Model: "bigmodel", ITN: true, Punc: true, Show: true, Result: "full", EndWindow: e.window, Corpus: hotwords(req.Phrases),
+		},
+	}
+	if e.mode == wholeMode {
+		h.Audio.Language = language(req.Language)
+	}
+	payload, err := merge(h, e.extra)
+	if err != nil {
+		return nil, err
+	}
+	return frame{kind: typeRequest, json: true, payload: payload}.bytes(), nil
+}
+
+// language returns the service's name of a language, or "", which means Chinese, English
+// and dialects of Chinese.
+func language(tag string) string {
+	base, _, _ := strings.Cut(tag, "-")
+	return map[string]string{
+		"ja": "ja-JP", "ko": "ko-KR", "id": "id-ID", "es": "es-MX", "pt": "pt-BR", "de": "de-DE", "fr": "fr-FR", "fil": "fil-PH", "ms": "ms-MY", "th": "th-TH", "ar": "ar-SA",
+	}[base]
+}
+
+// dial opens a session. Sound may follow the first message at once.
+func (e *ears) dial(ctx context.Context, req providers.ASRRequest) (recognition.Session, error) {
+	first, err := e.request(req)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := e.client.dial(ctx, hearPath+e.mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := socket.WriteBinary(first); err != nil {
+		socket.Close()
+		return nil, err
+	}
+	return &hearingSession{Socket: socket}, nil
+}
+
+// hearingSession is one utterance.
+type hearingSession struct {
+	*transport.Socket
+	finished atomic.Bool
+	over     bool // the last message came
+}
+
+// Send sends a piece of sound.
+func (s *hearingSession) Send(pcm []int16) error {
+	return s.WriteBinary(frame{kind: typeAudio, payload: little(pcm)}.bytes())
+}
+
+// Finish sends the last packet, which is empty.
+func (s *hearingSession) Finish() error {
+	s.finished.Store(true)
+	return s.WriteBinary(frame{kind: typeAudio, flags: flagLast}.bytes())
+}
+
+// Receive returns the text so far. The last message may have none: then the text before counts.
+func (s *hearingSession) Receive() (recognition.Result, error) {
+	if s.over {
+		return recognition.Result{Kind: recognition.Over}, nil
+	}
+	f, err := read(s.Socket)
+	if refused, ok := errors.AsType[*transport.Refusal](err); ok && (refused.Code == codeEmpty || refused.Code == codeLate && s.finished.Load()) {
+		return recognition.Result{Kind: recognition.Over}, nil
+	}
+	if err != nil {
+		return recognition.Result{}, err
+	}
+	if f.kind != typeAnswer {
+		return recognition.Result{}, nil
+	}
+	words, err := parseHeard(f.payload)
+	if err != nil {
+		return recognition.Result{}, err
+	}
+	if f.last() {
+		s.over = true
+		return recognition.Result{Kind: recognition.Sentence, Text: words}, nil
+	}
+	if words == "" {
+		return recognition.Result{}, nil
+	}
+	return recognition.Result{Kind: recognition.Partial, Text: words}, nil
+}
+
+// little returns samples as bytes, the low one first.
+func little(pcm []int16) []byte {
+	b := make([]byte, 0, 2*len(pcm))
+	for _, v := range pcm {
+		b = binary.LittleEndian.AppendUint16(b, uint16(v))
+	}
+	return b
+}

@@ -1,0 +1,166 @@
+package volcengine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/servicetest"
+	fake "xiaozhi/internal/servicetest/volcengine"
+	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/service"
+)
+
+var tone = servicetest.Samples(servicetest.Speech(strings.Repeat("a", 30), 16000))
+
+// section is a section for a fake.
+func section(s *servicetest.Server) service.Section {
+	return service.Section{
+		Name: "volc", Key: servicetest.Key, ID: servicetest.ID, BaseURL: s.URL(),
+		Timeouts: service.Timeouts{Connect: 2 * time.Second, First: 900 * time.Millisecond, Next: 900 * time.Millisecond},
+	}
+}
+
+func open(t *testing.T, s service.Section) providers.ASR {
+	t.Helper()
+	a, err := Kind().ASR(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// hear has sound recognised, and returns how many partial texts came before the final one.
+func hear(ctx context.Context, t *testing.T, a providers.ASR, pcm []int16, phrases ...string) (partials int, final providers.Transcript, err error) {
+	t.Helper()
+	stream, err := a.Open(ctx, providers.ASRRequest{Rate: 16000, Language: "ja-JP", Phrases: phrases})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(stream.Write(pcm), stream.CloseWrite()); err != nil {
+		t.Fatal(err)
+	}
+	for tr, err := range stream.Transcripts() {
+		if err != nil || tr.Final {
+			return partials, tr, err
+		}
+		partials++
+	}
+	t.Fatal("nothing came")
+	return 0, providers.Transcript{}, nil
+}
+
+func TestASRContract(t *testing.T) {
+	t.Parallel()
+	providertest.TestASR(t, func(t *testing.T) providers.ASR { return open(t, section(fake.New(t))) }, tone)
+}
+
+func TestASRFaults(t *testing.T) {
+	t.Parallel()
+	for fault, want := range map[servicetest.Fault]string{
+		servicetest.None: "", servicetest.WrongKey: "unauthorized", servicetest.NoMoney: "no_credit", servicetest.RateLimited: "rate_limited",
+		servicetest.WrongModel: "unauthorized", servicetest.Slow: "", servicetest.Odd: "", servicetest.Parts: "", servicetest.Stale: "", servicetest.Late: "",
+		servicetest.Silent: "unavailable", servicetest.Cut: "unavailable", servicetest.Closed: "unavailable", servicetest.Broken: "unavailable",
+		servicetest.Huge: "any", // the text before it is taken if the message takes too long
+	} {
+		t.Run(fault.String(), func(t *testing.T) {
+			t.Parallel()
+			s := fake.New(t)
+			s.Fail(fault)
+			partials, tr, err := hear(t.Context(), t, open(t, section(s)), tone)
+			failed, ok := errors.AsType[*providers.Error](err)
+			switch {
+			case want == "" && (err != nil || partials == 0 || tr.Text != servicetest.Words || tr.Provider != "volc"):
+				t.Errorf("heard %+v after %d partial texts, %v", tr, partials, err)
+			case want == "any":
+			case want != "" && (!ok || failed.Kind.String() != want || strings.Contains(err.Error(), servicetest.Key)):
+				t.Errorf("failed with %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+func TestSilenceIsNothing(t *testing.T) {
+	t.Parallel()
+	if _, tr, err := hear(t.Context(), t, open(t, section(fake.New(t))), make([]int16, 16000)); tr.Text != "" || err != nil {
+		t.Errorf("of silence: %+v, %v", tr, err)
+	}
+}
+
+// The new console has one key, and no app id.
+func TestKeyAloneAndModes(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"bigmodel", "bigmodel_async", "bigmodel_nostream"} {
+		s := fake.New(t)
+		sec := section(s)
+		sec.ID, sec.Settings = "", map[string]any{"mode": mode}
+		sec.Extra = map[string]any{"request": map[string]any{"enable_ddc": true}}
+		if _, tr, err := hear(t.Context(), t, open(t, sec), tone, "lamp"); tr.Text != servicetest.Words || err != nil {
+			t.Errorf("%s: %+v, %v", mode, tr, err)
+		}
+	}
+}
+
+func TestRequestSaysWhatWasSet(t *testing.T) {
+	for mode, language := range map[string]string{"bigmodel_nostream": "ja-JP", "bigmodel_async": ""} {
+		e := &ears{mode: mode, window: 3000, uid: "me", extra: map[string]any{"request": map[string]any{"enable_ddc": true}}}
+		b, err := e.request(providers.ASRRequest{Rate: 16000, Language: "ja-JP", Phrases: []string{"lamp", strings.Repeat("x", maxHotwords), "fan"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var h struct {
+			hearing
+			Request struct {
+				hearingRequest
+				DDC bool `json:"enable_ddc"`
+			} `json:"request"`
+		}
+		if err := json.Unmarshal(b[8:], &h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Audio.Language != language || h.User.UID != "me" || !h.Request.DDC || h.Request.Model != "bigmodel" || h.Request.EndWindow != 3000 ||
+			h.Request.Corpus.Context != `{"hotwords":[{"word":"lamp"},{"word":"fan"}]}` {
+			t.Errorf("%s: %s", mode, b[8:])
+		}
+	}
+}
+
+func TestCancelledWhileTheServiceIsSilent(t *testing.T) {
+	t.Parallel()
+	s := fake.New(t)
+	s.Fail(servicetest.Silent)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	if _, _, err := hear(ctx, t, open(t, section(s)), tone); err != context.DeadlineExceeded || time.Since(begun) > 130*time.Millisecond { //nolint:errorlint // it must be unchanged
+		t.Errorf("got %v after %v", err, time.Since(begun))
+	}
+}
+
+func TestRefusedUpgrades(t *testing.T) {
+	for _, test := range []struct {
+		code  uint32
+		words string
+		want  providers.Kind
+	}{
+		{45000292, "quota exceeded for types: concurrency", providers.RateLimited},
+		{45000292, "quota exceeded for types: audio_duration_lifetime", providers.NoCredit},
+		{45000000, "speaker permission denied: get resource id: access denied", providers.Unauthorized},
+		{55000000, "resource ID is mismatched with speaker related resource", providers.BadRequest},
+		{45000001, "bad parameter", providers.BadRequest},
+		{45000151, "bad audio", providers.BadRequest},
+		{40402003, "TTSExceededTextLimit", providers.BadRequest},
+		{55000031, "busy", providers.Unavailable},
+		{45000081, "timeout", providers.Unavailable},
+		{0, "Invalid X-Api-Key", providers.Unauthorized},
+		{0, "", providers.Unavailable},
+	} {
+		if got := kindOf(test.code, test.words, providers.Unavailable); got != test.want {
+			t.Errorf("%d %q is %v, want %v", test.code, test.words, got, test.want)
+		}
+	}
+}
