@@ -11,15 +11,17 @@ import (
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/sound"
+	"xiaozhi/providers/sse"
 )
 
 // BenchmarkChatEvent is the work for one token.
 func BenchmarkChatEvent(b *testing.B) {
 	raw := []byte(openaitest.Delta(`{"content":"hello"}`))
-	a := &answer{llm: &LLM{}, yield: func(providers.Delta, error) bool { return true }}
+	a := &answer{}
+	give := func(providers.Delta) {}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := a.event(raw); err != nil {
+		if _, err := a.Event(sse.Event{Data: raw}, give); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -42,20 +44,23 @@ func BenchmarkPCM(b *testing.B) {
 func FuzzChatEvent(f *testing.F) {
 	f.Add([]byte(openaitest.Delta(`{"content":"<think>a"}`)), []byte(openaitest.Finish("stop")))
 	f.Add([]byte(openaitest.Delta(`{"tool_calls":[{"function":{"name":"a","arguments":{}}}]}`)), []byte(`{"error":{"message":1}}`))
+	f.Add([]byte(openaitest.Delta(`{"content":[{"type":"text","text":"a"},{"type":"thinking","thinking":[{"text":"b"}]}]}`)), []byte(`[{"error":{"code":429}}]`))
+	f.Add([]byte(openaitest.Delta(`{"reasoning_details":[{"type":"reasoning.text","text":"a","index":{}}]}`)), []byte(`{"base_resp":{"status_code":1002}}`))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		a := &answer{llm: &LLM{o: Options{Name: "x"}}}
-		a.yield = func(d providers.Delta, err error) bool {
-			if err != nil || d.Provider != "x" || d.Text == "" && d.Thought == "" && len(d.ToolCalls) == 0 {
-				t.Errorf("delta %s, %v", fmt.Sprint(d), err)
+		a := &answer{owner: "x m", mode: EchoDetails}
+		give := func(d providers.Delta) {
+			for _, c := range d.ToolCalls {
+				if c.ID == "" || c.Name == "" || c.Echo.JSON != "" && c.Echo.Owner != "x m" {
+					t.Errorf("call %+v", c)
+				}
 			}
-			return true
 		}
-		if a.event(first) != nil || a.event(second) != nil {
-			return
+		for _, raw := range [][]byte{first, second} {
+			if _, err := a.Event(sse.Event{Data: raw}, give); err != nil {
+				return
+			}
 		}
-		if err := a.finish(); err == nil && !a.spoken {
-			t.Error("an answer without text and call is none")
-		}
+		_ = a.End(give)
 	})
 }
 
@@ -83,7 +88,7 @@ func BenchmarkChatBody(b *testing.B) {
 	o := Options{Model: "m", MaxTokens: 500}
 	b.ReportAllocs()
 	for b.Loop() {
-		raw, err := o.chatBody(req)
+		raw, err := o.chatBody(req, &refusals{})
 		if err != nil {
 			b.Fatal(err)
 		}

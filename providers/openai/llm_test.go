@@ -87,7 +87,7 @@ func TestChatRequestOnTheWire(t *testing.T) {
 		t.Errorf("headers %v", got.Header)
 	}
 	var want map[string]any
-	err := json.Unmarshal([]byte(`{"model":"m","stream":true,"temperature":0,"max_tokens":77,"tool_choice":"none","enable_thinking":false,
+	err := json.Unmarshal([]byte(`{"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":77,"tool_choice":"none","enable_thinking":false,
 	 "chat_template_kwargs":{"x":1},"top_p":0.5,
 	 "messages":[{"role":"system","content":"be kind"},{"role":"user","content":"light on"},
 	  {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"light","arguments":"{\"on\":true}"}},
@@ -278,7 +278,7 @@ func TestRetriesStopInTime(t *testing.T) {
 		transport := &scripted{statuses: []int{503}}
 		l := newLLM(t, Options{Model: "m", Retries: 100, HTTPClient: &http.Client{Transport: transport}})
 		start := time.Now()
-		if _, err := generate(t.Context(), l, ask); err == nil || len(transport.asked) > 6 || time.Since(start) > retryUntil {
+		if _, err := generate(t.Context(), l, ask); err == nil || len(transport.asked) > 6 || time.Since(start) > 1300*time.Millisecond {
 			t.Errorf("asked %d times in %v, %v", len(transport.asked), time.Since(start), err)
 		}
 	})
@@ -375,8 +375,11 @@ func TestFinishedAnswerKeepsItsConnection(t *testing.T) {
 	wire := o.HTTPClient.Transport.(*transport.HTTP)
 	dial := wire.DialContext
 	wire.DialContext = countDials(dial, &dials)
-	l := newLLM(t, o)
-	l.drainLimit = patience
+	o, err := o.prepare("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := o.model(patience)
 	s.Reply(openaitest.Chat, openaitest.Events(openaitest.Delta(`{"content":"a"}`), openaitest.Finish("stop")).Then(openaitest.Piece{Delay: 20 * time.Millisecond, Data: "data: [DONE]\n\n"}))
 	for range 3 {
 		if _, err := generate(t.Context(), l, ask); err != nil {

@@ -46,6 +46,9 @@ type Options struct {
 	MaxTokens   int            // 0 leaves it to the server
 	Extra       map[string]any // further keys of a chat request's body; they replace ours
 
+	Quirks Quirks // of a server that is not OpenAI's own
+	Vision bool   // the model understands pictures
+
 	Headers  map[string]providers.Secret // sent with every request
 	Retries  int                         // before the first token; 2 if 0, none if negative
 	Timeouts Timeouts

@@ -23,6 +23,7 @@ type callPiece struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	} `json:"function"`
+	Extra json.RawMessage `json:"extra_content"` // Gemini: a signature, which it wants back
 }
 
 // arguments returns the piece of the arguments' JSON text.
@@ -52,6 +53,7 @@ type openCall struct {
 	index    int // -1 if the server names none
 	id, name string
 	args     strings.Builder
+	extra    string
 }
 
 // whole reports whether nothing can be missing of the arguments.
@@ -84,6 +86,9 @@ func (a *assembler) push(p callPiece) ([]providers.ToolCall, error) {
 	}
 	if call.id == "" {
 		call.id = p.ID
+	}
+	if len(p.Extra) > 0 && string(p.Extra) != "null" {
+		call.extra = string(p.Extra)
 	}
 	switch {
 	case call.name == "":
@@ -120,8 +125,9 @@ func (c *openCall) next(p callPiece, index int) bool {
 	case p.ID != "" && p.ID == c.id:
 		return false
 	}
-	// The name again, with no id to tell: a new call if this one is whole already.
-	return index < 0 && c.args.Len() > 0 && c.whole()
+	// The name again, with no id to tell: a new call if this one is whole already. Some
+	// servers give all calls the same index.
+	return (index < 0 || p.arguments() != "") && c.args.Len() > 0 && c.whole()
 }
 
 // give takes the first open calls off: all of them, or those to which nothing
@@ -150,6 +156,9 @@ func (a *assembler) close(open *openCall) (providers.ToolCall, error) {
 		return providers.ToolCall{}, errors.New("a tool call has no name")
 	}
 	call := providers.ToolCall{ID: open.id, Name: open.name, Arguments: strings.TrimSpace(open.args.String())}
+	if open.extra != "" {
+		call.Echo = providers.NewEcho("", `{"extra_content":`+open.extra+`}`) // the owner is named later
+	}
 	if call.ID == "" {
 		call.ID = "call_" + rand.Text()[:16]
 	}

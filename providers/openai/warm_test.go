@@ -16,16 +16,16 @@ import (
 	"xiaozhi/providers/transport"
 )
 
-// service is a TLS server with one voice that counts what comes.
-type service struct {
+// counted is a TLS server with one voice that counts what comes.
+type counted struct {
 	*httptest.Server
 	opened, heads atomic.Int64
 }
 
-// newService starts a service, with HTTP/2 or without.
-func newService(tb testing.TB, http2 bool, speech http.HandlerFunc) *service {
+// newService starts such a server, with HTTP/2 or without.
+func newService(tb testing.TB, http2 bool, speech http.HandlerFunc) *counted {
 	tb.Helper()
-	s := &service{}
+	s := &counted{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("HEAD /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		s.heads.Add(1)
@@ -44,8 +44,8 @@ func newService(tb testing.TB, http2 bool, speech http.HandlerFunc) *service {
 	return s
 }
 
-// voice is a TTS of the service, and its transport.
-func (s *service) voice(tb testing.TB) (*TTS, *transport.HTTP) {
+// voice is a TTS of the server, and its transport.
+func (s *counted) voice(tb testing.TB) (*TTS, *transport.HTTP) {
 	tb.Helper()
 	o := Options{Name: "fake", BaseURL: s.URL + "/v1", Model: "m", Timeouts: Timeouts{FirstSound: patience, NextSound: patience, Connect: patience}}
 	client := NewHTTPClient(o.Timeouts)
@@ -273,7 +273,7 @@ func TestTransportBounds(t *testing.T) {
 func TestRefusedInNoTime(t *testing.T) {
 	var worst time.Duration
 	for try := range 2 {
-		pause := firstPause << try
+		pause := (75 * time.Millisecond) << try
 		worst += pause + pause/2
 	}
 	if 2*worst > 700*time.Millisecond {

@@ -18,7 +18,7 @@ import (
 // Bot is the bot that the token may use.
 const Bot = "7374752000116113452"
 
-// Behaviour is how the bot's chats go.
+// Behaviour tells how the chats of the bot go.
 type Behaviour int
 
 // The behaviours.
@@ -91,7 +91,7 @@ func (f *Fake) Running() (n int) {
 	return n
 }
 
-// Answer is what the bot says to the n-th query of a conversation.
+// Answer returns the words of the bot to the n-th query of a conversation.
 func Answer(n int, query string) string { return fmt.Sprintf("Answer %d to %s.", n, query) }
 
 // refuse answers in the way of all refusals: with status 200.

@@ -102,7 +102,7 @@ func (f *Fake) Running() int {
 	return len(f.running)
 }
 
-// Answer is what the app says to the n-th query of a conversation.
+// Answer returns the words of the app to the n-th query of a conversation.
 func Answer(n int, query string) string { return fmt.Sprintf("Answer %d to %s.", n, query) }
 
 // request is the body of all that asks for an answer.
