@@ -10,7 +10,7 @@ import (
 	"xiaozhi/providers/transport"
 )
 
-// event is what the receiver of a session has got, or how the sender ended.
+// event carries a message that the receiver of a session has got, or the end of its sender.
 type event struct {
 	result Result
 	err    error

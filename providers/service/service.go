@@ -24,7 +24,7 @@ const (
 	Realtime Role = "realtime"
 )
 
-// Section is what the settings say of one service, whatever its kind. A zero value
+// Section holds the settings of one service, whatever its kind. A zero value
 // leaves the choice to the kind. It is read-only.
 type Section struct {
 	Name string // in the settings, in logs and in errors

@@ -106,7 +106,7 @@ func (p *Player) Play(rate int, pcm []int16) bool {
 	return !p.left
 }
 
-// Expected is what was asked for, and what is said of the reply.
+// Expected holds the format that was asked for and what is said of the reply.
 type Expected struct {
 	Format    string // pcm, wav, mp3 or opus
 	Rate      int    // Hz of raw PCM

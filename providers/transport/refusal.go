@@ -18,7 +18,7 @@ const (
 	MaxErrorText = 320      // bytes of a server's words that are kept
 )
 
-// Refusal is what a service says when it will not do what it was asked.
+// Refusal is the answer of a service that will not do as it was asked.
 type Refusal struct {
 	Status int            // of HTTP; 0 or 2xx if it came inside a reply
 	Code   string         // the vendor's own; may be empty

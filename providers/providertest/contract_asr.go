@@ -1,0 +1,204 @@
+package providertest
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/servicetest"
+	"xiaozhi/providers"
+)
+
+// TestRecogniserContract holds a client of a service that recognises against its fake,
+// through every fault that the fake knows.
+func TestRecogniserContract(t *testing.T, c Case) {
+	t.Helper()
+	c.each(t, func(tr *trial) {
+		a := tr.recogniser()
+		for range map[bool]int{false: 1, true: 2}[tr.f == servicetest.Stale || tr.f == servicetest.None] {
+			partials, final, err := tr.recognise(a, speech(1200*time.Millisecond))
+			tr.judge(partials, final, err)
+		}
+	})
+	t.Run("nothing said", func(t *testing.T) {
+		c.try(t, servicetest.None, func(tr *trial) {
+			if _, final, err := tr.recognise(tr.recogniser(), make([]int16, 16000)); err != nil || final.Text != "" {
+				tr.Errorf("final %q, error %v", final.Text, err)
+			}
+		})
+	})
+	for name, when := range map[string]int{"while sound comes": 1, "after a partial text": 2, "after the end": 3} {
+		t.Run("cancelled "+name, func(t *testing.T) {
+			if c.Uploads && when == 2 {
+				t.Skip("there are no partial texts")
+			}
+			f := servicetest.None
+			if probe := c.Fake(t); when == 3 && probe.Knows(servicetest.Late) {
+				f = servicetest.Late
+			}
+			c.try(t, f, func(tr *trial) { tr.cancelASR(when) })
+		})
+	}
+	t.Run("many at once", func(t *testing.T) {
+		c.try(t, servicetest.None, func(tr *trial) {
+			a := tr.recogniser()
+			done := make(chan error)
+			for range 3 {
+				go func() {
+					_, final, err := tr.recognise(a, speech(time.Second))
+					if err == nil && final.Text != c.words() {
+						tr.Errorf("final %q", final.Text)
+					}
+					done <- err
+				}()
+			}
+			for range 3 {
+				if err := <-done; err != nil {
+					tr.Error(err)
+				}
+			}
+		})
+	})
+}
+
+func (tr *trial) recogniser() providers.ASR {
+	tr.Helper()
+	a, err := tr.c.Kind.ASR(tr.section())
+	if err != nil {
+		tr.Fatal(err)
+	}
+	return a
+}
+
+// judge looks at what came of an utterance under a fault.
+func (tr *trial) judge(partials []string, final providers.Transcript, err error) {
+	tr.Helper()
+	switch _, fails := usual(tr.f); {
+	case fails:
+		tr.wantKind(err)
+	case tr.f == servicetest.Late:
+		if err != nil {
+			tr.f = servicetest.Silent // as if it had said nothing: of the same kind
+			tr.wantKind(err)
+		} else if final.Text == "" || !strings.HasPrefix(tr.c.words(), final.Text) {
+			tr.Errorf("final %q is not the beginning of what was said", final.Text)
+		}
+	case err != nil:
+		tr.Error(err)
+	case final.Text != tr.c.words():
+		tr.Errorf("final %q, want %q", final.Text, tr.c.words())
+	case final.Provider != "under-test":
+		tr.Errorf("the provider is %q", final.Provider)
+	case !tr.c.Uploads && len(partials) == 0:
+		tr.Error("there was no partial text before the end of the sound")
+	}
+}
+
+// recognise speaks, waits for a partial text if there are to be any, and ends the
+// utterance.
+func (tr *trial) recognise(a providers.ASR, pcm []int16) (partials []string, final providers.Transcript, err error) {
+	tr.Helper()
+	s, err := a.Open(tr.Context(), providers.ASRRequest{Rate: 16000, Language: "zh", Phrases: []string{"lamp"}})
+	if err != nil {
+		return nil, final, err
+	}
+	heard := make(chan struct{}, 1)
+	go func() { // it ends with the sound, or after the time limit of a service that gives no partial text
+		for n := 0; n < len(pcm); n += 960 {
+			_ = s.Write(pcm[n:min(n+960, len(pcm))])
+		}
+		if wait := tr.wait(pcm); wait > 0 {
+			timer := time.NewTimer(wait)
+			defer timer.Stop()
+			select {
+			case <-heard:
+			case <-timer.C:
+			}
+		}
+		_ = s.CloseWrite()
+	}()
+	defer func() {
+		select {
+		case heard <- struct{}{}:
+		default:
+		}
+	}()
+	finals := 0
+	for t, err := range s.Transcripts() {
+		switch {
+		case err != nil:
+			return partials, final, err
+		case t.Final:
+			finals++
+			final = t
+		default:
+			partials = append(partials, t.Text)
+			select {
+			case heard <- struct{}{}:
+			default:
+			}
+		}
+	}
+	if finals != 1 {
+		tr.Errorf("%d final transcripts", finals)
+	}
+	return partials, final, nil
+}
+
+// wait returns the time for which a partial text is waited for before the sound is ended.
+func (tr *trial) wait(pcm []int16) time.Duration {
+	if tr.c.Uploads || pcm[len(pcm)/3] == 0 && pcm[len(pcm)/2] == 0 {
+		return 0
+	}
+	if _, fails := usual(tr.f); fails {
+		return soon
+	}
+	return long / 2
+}
+
+// cancelASR ends the context while sound comes (1), after a partial text (2) or after the
+// end of the sound (3).
+func (tr *trial) cancelASR(when int) {
+	ctx, cancel := context.WithCancel(tr.Context())
+	defer cancel()
+	a := tr.recogniser()
+	s, err := a.Open(ctx, providers.ASRRequest{Rate: 16000, Language: "zh"})
+	if err != nil {
+		tr.Fatal(err)
+	}
+	if err := s.Write(speech(time.Second)); err != nil {
+		tr.Error(err)
+	}
+	var begun time.Time
+	end := func() { begun = time.Now(); cancel() }
+	switch when {
+	case 1:
+		time.AfterFunc(20*time.Millisecond, func() { cancel() })
+	case 3:
+		_ = s.CloseWrite()
+		if tr.f == servicetest.Late {
+			time.AfterFunc(50*time.Millisecond, func() { cancel() })
+		} else {
+			end()
+		}
+	}
+	for t, err := range s.Transcripts() {
+		if err != nil {
+			tr.errs = append(tr.errs, err)
+			took := time.Duration(0)
+			if !begun.IsZero() {
+				took = time.Since(begun)
+			}
+			tr.cancelled(err, took)
+			return
+		}
+		if when == 2 && begun.IsZero() {
+			end()
+		}
+		if t.Final {
+			return // it was faster
+		}
+	}
+	tr.Error("neither a final text nor an error")
+}
