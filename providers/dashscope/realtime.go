@@ -1,0 +1,54 @@
+package dashscope
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"xiaozhi/providers/transport"
+)
+
+// event is a message of the realtime protocol, as far as it is read here.
+type event struct {
+	Type       string `json:"type"`
+	Text       string `json:"text"`
+	Stash      string `json:"stash"`
+	Transcript string `json:"transcript"`
+	Language   string `json:"language"`
+	Delta      string `json:"delta"`
+	Error      *struct {
+		Type    string `json:"type"`
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// decode reads a message that must be JSON.
+func decode(data []byte, v any) error {
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("a message is not the JSON expected: %w", err)
+	}
+	return nil
+}
+
+// failure is the error that an event holds, or nil.
+func (e event) failure() error {
+	if e.Error == nil {
+		return nil
+	}
+	code := e.Error.Code
+	if code == "" {
+		code = e.Error.Type
+	}
+	return refusal(code, e.Error.Message, "")
+}
+
+// sendEvent sends an event. Each has an id of its own.
+func sendEvent(s *transport.Socket, kind string, fields map[string]any) error {
+	m := map[string]any{"event_id": "event_" + uuid.NewString(), "type": kind}
+	for name, value := range fields {
+		m[name] = value
+	}
+	return s.WriteJSON(m)
+}
