@@ -1,0 +1,166 @@
+// Package models fetches models of speech and keeps them in a folder: what is known of them is data
+// (catalogue.yaml), what is fetched is verified before it is put into its place, and what is there can be checked
+// at any time.
+package models
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"regexp"
+	"runtime"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed catalogue.yaml
+var known []byte
+
+// Entry is a model, or a library, that can be fetched.
+type Entry struct {
+	Name      string   `yaml:"name"`
+	Role      string   `yaml:"role"`
+	Kind      string   `yaml:"kind"`
+	Platform  string   `yaml:"platform"` // as GOOS/GOARCH; "": all
+	Languages []string `yaml:"languages"`
+	Licence   string   `yaml:"licence"`
+	Parts     []Part   `yaml:"parts"`
+}
+
+// Part is a file of a model, or an archive of several.
+type Part struct {
+	Sources []Source `yaml:"sources"` // each gives the same
+	Keep    []string `yaml:"keep"`    // patterns of names in an archive; nil: all but samples of sound
+	Flat    bool     `yaml:"flat"`    // an archive's files are put side by side
+}
+
+// Source is where a part is to be had.
+type Source struct {
+	URL    string `yaml:"url"` // https, http or file; without a host: only at a mirror
+	Size   int64  `yaml:"size"`
+	SHA256 string `yaml:"sha256"` // "" where it is not known
+}
+
+// file is the name of what a source gives.
+func (s Source) file() string {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return ""
+	}
+	return path.Base(u.Path)
+}
+
+// Size is the number of bytes that are fetched, from the first sources.
+func (e Entry) Size() int64 {
+	var n int64
+	for _, p := range e.Parts {
+		n += p.Sources[0].Size
+	}
+	return n
+}
+
+// Verified reports whether the checksums of all sources are known.
+func (e Entry) Verified() bool {
+	return !slices.ContainsFunc(e.Parts, func(p Part) bool {
+		return slices.ContainsFunc(p.Sources, func(s Source) bool { return s.SHA256 == "" })
+	})
+}
+
+// Catalogue returns the known entries for this machine, and those of a file of the owner's, which need not be
+// there. An entry of the file replaces one of the same name.
+func Catalogue(own string) ([]Entry, error) {
+	entries, err := parse(known)
+	if err != nil {
+		return nil, fmt.Errorf("catalogue.yaml: %w", err)
+	}
+	text, err := os.ReadFile(own)
+	if own == "" || errors.Is(err, fs.ErrNotExist) {
+		return entries, nil
+	}
+	var more []Entry
+	if err == nil {
+		more, err = parse(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", own, err)
+	}
+	entries = slices.DeleteFunc(entries, func(e Entry) bool {
+		return slices.ContainsFunc(more, func(m Entry) bool { return m.Name == e.Name })
+	})
+	return append(entries, more...), nil
+}
+
+// name is what an entry may be called: it becomes a folder.
+var name = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
+
+var checksum = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// maxEntries bounds a catalogue.
+const maxEntries = 1000
+
+// parse reads entries and leaves out those for other machines.
+func parse(text []byte) ([]Entry, error) {
+	var all []Entry
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&all); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(all) > maxEntries {
+		return nil, fmt.Errorf("%d entries: at most %d", len(all), maxEntries)
+	}
+	var here []Entry
+	for _, e := range all {
+		if err := e.check(); err != nil {
+			return nil, fmt.Errorf("entry %q: %w", e.Name, err)
+		}
+		if e.Platform == "" || e.Platform == runtime.GOOS+"/"+runtime.GOARCH {
+			here = append(here, e)
+		}
+	}
+	return here, nil
+}
+
+func (e Entry) check() error {
+	switch {
+	case !name.MatchString(e.Name):
+		return errors.New("a name has small letters, digits, - and . and begins with one of the first two")
+	case e.Role != "asr" && e.Role != "tts" && e.Role != "library":
+		return fmt.Errorf("role %q: want asr, tts or library", e.Role)
+	case len(e.Parts) == 0:
+		return errors.New("it has no parts")
+	}
+	for _, p := range e.Parts {
+		if len(p.Sources) == 0 {
+			return errors.New("a part has no sources")
+		}
+		for _, s := range p.Sources {
+			u, err := url.Parse(s.URL)
+			if err != nil || u.Path == "" || s.file() == "." || s.file() == "/" || s.file() == ".." {
+				return fmt.Errorf("source %q is no address of a file", s.URL)
+			}
+			if !slices.Contains([]string{"", "https", "http", "file"}, u.Scheme) {
+				return fmt.Errorf("source %q: want https, http or file", s.URL)
+			}
+			if s.SHA256 != "" && !checksum.MatchString(s.SHA256) {
+				return fmt.Errorf("sha256 %q: want 64 hexadecimal digits in small letters", s.SHA256)
+			}
+			if s.Size < 0 {
+				return fmt.Errorf("size %d", s.Size)
+			}
+		}
+		for _, k := range p.Keep {
+			if _, err := path.Match(k, ""); err != nil {
+				return fmt.Errorf("keep %q: %w", k, err)
+			}
+		}
+	}
+	return nil
+}
