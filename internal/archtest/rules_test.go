@@ -87,6 +87,7 @@ var rules = []rule{
 	{"connection/camera", "connection connection/request internal/lockout internal/text/message mcp/rawjson", "uploads"},
 
 	{"internal/directory", "agent/feature/remote mcp mcp/router", "the devices that talk now"},
+	{"internal/models", "", "files that are fetched: it knows no engine"},
 	{"internal/recording", "audio audio/file store", "the sound of turns on the disk"},
 	{"internal/config", "connection/identity internal/private internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/account", "store internal/lru internal/text/message", "who may do what: people, and programs that act for them"},

@@ -41,7 +41,7 @@ type Part struct {
 	Flat    bool     `yaml:"flat"`    // an archive's files are put side by side
 }
 
-// Source is where a part is to be had.
+// Source gives a part.
 type Source struct {
 	URL    string `yaml:"url"` // https, http or file; without a host: only at a mirror
 	Size   int64  `yaml:"size"`

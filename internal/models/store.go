@@ -38,7 +38,7 @@ type Store struct {
 	Idle, Pause time.Duration
 }
 
-// Record is what is known of a model that was fetched.
+// Record notes how a model was fetched, and its files.
 type Record struct {
 	Name     string          `json:"name"`
 	Role     string          `json:"role"`
@@ -49,13 +49,13 @@ type Record struct {
 	Files    map[string]File `json:"files"`
 }
 
-// File is what is known of a file.
+// File notes size and checksum of a file.
 type File struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
-// State is what there is of an entry.
+// State tells how much of an entry is here.
 type State string
 
 // The states of an entry.
@@ -255,7 +255,7 @@ func (s *Store) place(ctx context.Context, p Part, source Source, file, dir stri
 	return os.Remove(inner)
 }
 
-// sources are where a part is asked for: at the mirror alone, if there is one.
+// sources lists the addresses of a part: those at the mirror alone, if there is one.
 func (s *Store) sources(p Part) []Source {
 	var out []Source
 	for _, source := range p.Sources {

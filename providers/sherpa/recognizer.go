@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -34,7 +35,9 @@ type Options struct {
 	Threads  int    // of each; 0 is min(2, number of CPUs)
 	Language string // BCP-47: what SenseVoice and Whisper expect; "": they find out
 	Speaker  string // of a voice: its number or its name; "" is the first
-	Speed    float64
+	// Choose returns the speaker for a request; nil: the one that it names. One that the model does not have is passed over.
+	Choose func(req providers.TTSRequest) string
+	Speed  float64 // 1 is normal; 0 is 1
 	// Try loads the model elsewhere before it is loaded here for the first time, and tells what came of it: the
 	// library ends the process on a model that it does not like. nil: nobody tries.
 	Try func(ctx context.Context) error
@@ -98,6 +101,15 @@ func openLibrary(file string) (*capi.Library, error) {
 	return nil, &modelfile.Problem{Fault: fault, File: file, Detail: err.Error()}
 }
 
+// CheckLibrary opens a library and says what is wrong with it, as a [*modelfile.Problem]. It stays open.
+func CheckLibrary(file string) error {
+	file, err := filepath.Abs(file)
+	if err == nil {
+		_, err = openLibrary(file)
+	}
+	return err
+}
+
 // refused makes a problem of the library's own refusal.
 func refused(dir string, err error) error {
 	if errors.Is(err, capi.ErrRefused) {
@@ -148,7 +160,7 @@ func New(o Options) (*Recognizer, error) {
 	return r, nil
 }
 
-// hint is what a model is told of a BCP-47 tag.
+// hint returns the language of a BCP-47 tag as a model is told it.
 func hint(tag string, known []string) (string, error) {
 	base, rest, _ := strings.Cut(strings.ToLower(tag), "-")
 	if base == "cmn" {

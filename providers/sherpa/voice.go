@@ -35,6 +35,7 @@ type Voice struct {
 	speed    float64
 	speaker  int
 	speakers []string
+	choose   func(req providers.TTSRequest) string
 	voices   *voices
 	work     sync.WaitGroup // the goroutines that speak
 
@@ -54,7 +55,7 @@ func NewVoice(o Options) (*Voice, error) {
 	if err != nil {
 		return nil, failed(o.Name, "open", err)
 	}
-	v := &Voice{name: o.Name, log: o.Log, kind: m.Kind, speed: o.Speed, speakers: m.Speakers(), ended: make(chan struct{})}
+	v := &Voice{name: o.Name, log: o.Log, kind: m.Kind, speed: o.Speed, speakers: m.Speakers(), choose: o.Choose, ended: make(chan struct{})}
 	count, _ := strconv.Atoi(m.Metadata["n_speakers"])
 	number, ok := v.number(o.Speaker)
 	if !ok || number >= max(1, count) {
@@ -64,6 +65,9 @@ func NewVoice(o Options) (*Voice, error) {
 		}
 	}
 	v.speaker = number
+	if v.choose == nil {
+		v.choose = func(req providers.TTSRequest) string { return req.Voice }
+	}
 	tried := &trial{try: o.Try}
 	v.voices = newVoices(cmp.Or(o.Decoders, 1), func(ctx context.Context) (*capi.Voice, error) {
 		if err := tried.run(ctx); err != nil {
@@ -168,9 +172,11 @@ func (v *Voice) synthesize(ctx context.Context, req providers.TTSRequest, yield 
 	if len(parts) == 0 {
 		return nil
 	}
-	speaker, ok := v.number(req.Voice)
-	if !ok || req.Voice == "" {
-		speaker = v.speaker
+	speaker := v.speaker
+	if asked := v.choose(req); asked != "" {
+		if n, ok := v.number(asked); ok {
+			speaker = n
+		}
 	}
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -15,7 +15,7 @@ const (
 	maxVersion  = 64      // of the format; 13 is the newest of 2026
 )
 
-// network is what the head of an ONNX file says.
+// network holds the metadata of an ONNX file.
 type network struct {
 	metadata map[string]string
 }

@@ -30,7 +30,7 @@ const (
 	WrongRole Fault = "sherpa/wrong-role"  // a voice where a recogniser is wanted, or the other way round
 )
 
-// Problem is what is wrong with a file. Its text is English; [Problem.Both] is for people.
+// Problem names a file and its fault. Its text is English; [Problem.Both] is for people.
 type Problem struct {
 	Fault  Fault
 	File   string

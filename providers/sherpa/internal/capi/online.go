@@ -84,7 +84,7 @@ func (s *OnlineStream) Step() bool {
 	return true
 }
 
-// Text is what was recognised so far.
+// Text returns the words so far.
 func (s *OnlineStream) Text() string {
 	result := s.of.lib.online.result(s.of.r, s.s)
 	if result == nil {

@@ -104,7 +104,7 @@ type table struct {
 	put  map[uintptr]func([]float32) bool
 }
 
-// call is what the library calls, on the thread that generates.
+// call hands sound to its function. The library calls it on the thread that generates.
 func (t *table) call(samples *float32, n int32, _ float32, id uintptr) int32 {
 	t.mu.Lock()
 	put := t.put[id]

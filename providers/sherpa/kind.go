@@ -1,0 +1,108 @@
+package sherpa
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"xiaozhi/providers"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/sherpa/internal/capi"
+	"xiaozhi/providers/sherpa/modelfile"
+)
+
+const (
+	// Folder is where models are looked for unless the settings say otherwise.
+	Folder = "data/models"
+	// LibraryFolder is the folder in there that holds the library, when it was fetched.
+	LibraryFolder = "sherpa-onnx"
+)
+
+// Names of models, as the catalogue of models has them, the one to try first before the others.
+var (
+	recognizers = []string{"zipformer-zh", "zipformer-zh-en", "zipformer-small-zh-en", "paraformer-zh-en", "sensevoice", "whisper-base"}
+	speakers    = []string{"matcha-zh-en", "melo-zh-en", "kokoro-zh-en", "matcha-zh"}
+)
+
+// Kind describes sherpa-onnx on this machine. A model is the name of a folder in the folder of models, or a path;
+// without one the first that fits is taken.
+func Kind() service.Kind {
+	return service.Kind{
+		Type: "sherpa", Title: "sherpa-onnx", Free: true,
+		Models: map[service.Role][]string{service.ASR: recognizers, service.TTS: speakers},
+		More: []service.Setting{
+			{Name: "library"}, {Name: "folder"}, {Name: "language"},
+			{Name: "decoders", Type: service.Number}, {Name: "threads", Type: service.Number},
+		},
+		ASR: func(s service.Section) (providers.ASR, error) {
+			o := optionsOf(s, service.ASR)
+			o.Try = elsewhere(o, false)
+			return orNil(New(o))
+		},
+		TTS: func(s service.Section) (providers.TTS, error) {
+			o := optionsOf(s, service.TTS)
+			o.Try = elsewhere(o, true)
+			v, err := NewVoice(o)
+			if err != nil {
+				return nil, err
+			}
+			return v, nil
+		},
+	}
+}
+
+// orNil keeps a nil pointer from becoming an interface that is not nil.
+func orNil(r *Recognizer, err error) (providers.ASR, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// optionsOf makes options of a section.
+func optionsOf(s service.Section, role service.Role) Options {
+	folder := s.Text("folder", Folder)
+	o := Options{
+		Name: s.Name, Model: s.Model(role, ""), Library: s.Text("library", ""), Language: s.Text("language", ""),
+		Decoders: int(s.Number("decoders", 0)), Threads: int(s.Number("threads", 0)), Speed: s.Speed, Log: s.Log,
+		Speaker: s.Voices[""], Choose: func(req providers.TTSRequest) string { return s.Voice(req, "") },
+	}
+	switch {
+	case o.Model == "":
+		o.Model = first(folder, role == service.TTS)
+	case !strings.ContainsRune(o.Model, filepath.Separator):
+		o.Model = filepath.Join(folder, o.Model)
+	}
+	if fetched := filepath.Join(folder, LibraryFolder, capi.DefaultFile); o.Library == "" && exists(fetched) {
+		o.Library, _ = filepath.Abs(fetched) // the loader takes a name without a path for one of the system's
+	}
+	return o
+}
+
+// first returns the folder of the first model of a sort, or that of the one that would be fetched.
+func first(folder string, speaks bool) string {
+	order := recognizers
+	if speaks {
+		order = speakers
+	}
+	names := slices.Clone(order)
+	entries, _ := os.ReadDir(folder)
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	for _, name := range names {
+		if m, err := modelfile.Find(filepath.Join(folder, name)); err == nil && m.Kind.Speaks() == speaks {
+			return m.Dir
+		}
+	}
+	return filepath.Join(folder, cmp.Or(order...))
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
