@@ -9,6 +9,7 @@ import (
 	"iter"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -226,6 +227,7 @@ type toneTTS struct {
 	said   []string
 	rate   int
 	closed int
+	speaks []string // languages; nil: all
 }
 
 func (s *toneTTS) Name() string { return "tone-tts" }
@@ -239,6 +241,10 @@ func (s *toneTTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter
 			line, s.lines = s.lines[0], s.lines[1:]
 		}
 		s.mu.Unlock()
+		if s.speaks != nil && !slices.Contains(s.speaks, req.Language) {
+			yield(providers.Sound{}, &providers.Error{Provider: "tone-tts", Op: "synthesize", Kind: providers.BadRequest, Err: providers.ErrLanguage})
+			return
+		}
 		n := len([]rune(req.Text))
 		fail := &providers.Error{Provider: "tone-tts", Op: "synthesize", Err: errors.New("broken voice")}
 		switch verb, rest, _ := strings.Cut(line, " "); verb {

@@ -84,7 +84,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	log := c.env.Log.With("turn", id)
 	persona, session := c.cast()
 	spoken, thought := c.speak, c.think
-	spoken.TTS, thought.LLM = persona.TTS, persona.LLM
+	spoken.TTS, thought.LLM, spoken.Home = persona.TTS, persona.LLM, text.Lang(session.Language)
 	r := &reply{
 		id: id, order: o, log: log, times: timeline.New(o.Times), version: c.dev.history.Version(), cancel: cancel,
 		report: c.report, allow: make(chan struct{}, 1),

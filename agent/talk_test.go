@@ -204,6 +204,8 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 			o.MaxCalls = n
 		case "max_daily":
 			o.MaxDaily = n
+		case "speaks":
+			s.tts.speaks = strings.Fields(value)
 		case "source", "unordered":
 		case "job":
 			s.limits.Jobs = append(s.limits.Jobs, value)

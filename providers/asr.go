@@ -14,7 +14,7 @@ import (
 // ASRRequest describes one utterance to be recognised.
 type ASRRequest struct {
 	Rate     int      // Hz; always 16000 from the conversation
-	Language string   // hint: "zh", "en" or ""; never a reason to refuse
+	Language string   // hint: a tag of BCP 47 in its shortest form (zh, en, ja, pt-PT), or ""; never a reason to refuse
 	Phrases  []string // what is likely to be said (commands, tool names); may be nil
 }
 
@@ -52,7 +52,7 @@ type ASRStream interface {
 type Transcript struct {
 	Text     string // "" in a final one: nothing was said
 	Final    bool
-	Language string // "zh", "en", or "" when the recogniser does not say
+	Language string // that was heard, a tag of BCP 47; "" when the recogniser does not say: what it was told is no answer
 	// Rejected is set on a final transcript when the recogniser judges by its
 	// own measured score that this was not speech in a language it knows. Text then
 	// holds its best guess, for the log (at debug level) only.

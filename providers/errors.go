@@ -7,7 +7,10 @@
 // every call returns within 100 ms with the context's error, unchanged.
 package providers
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Kind says what sort of failure a provider had.
 type Kind int
@@ -52,3 +55,26 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// ErrLanguage is the cause of an error of kind [BadRequest] from an engine that does not know the
+// language of the request. Others may know it.
+var ErrLanguage = errors.New("it does not know this language")
+
+// LacksLanguage reports whether the language is all that is wrong: of the errors that err joins,
+// such as those of the members of a chain, each is [ErrLanguage].
+func LacksLanguage(err error) bool {
+	switch e := err.(type) { //nolint:errorlint // it looks into what is wrapped by itself
+	case nil:
+		return false
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			if !LacksLanguage(one) {
+				return false
+			}
+		}
+		return len(e.Unwrap()) > 0
+	case interface{ Unwrap() error }:
+		return LacksLanguage(e.Unwrap())
+	}
+	return err == ErrLanguage //nolint:errorlint // it is unwrapped
+}

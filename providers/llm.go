@@ -75,7 +75,7 @@ type LLMRequest struct {
 	Messages []Message
 	Tools    []ToolSpec
 	NoTools  bool           // the tools stay listed, but must not be called (the forced answer)
-	Language string         // "zh" or "en": the language of the turn
+	Language string         // a tag of BCP 47: the language of the turn
 	Zone     *time.Location // in which it is held; nil: that of the provider
 
 	// Who talks, for services that keep a dialogue themselves. Each may be "".

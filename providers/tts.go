@@ -8,7 +8,7 @@ import (
 // TTSRequest is one sentence to be spoken.
 type TTSRequest struct {
 	Text     string // cleaned for speech: no markup, no emoji, no URLs
-	Language string // "zh" or "en"
+	Language string // of Text, a tag of BCP 47 in its shortest form; [ErrLanguage] from an engine that does not know it
 	Voice    string // "" for the provider's own choice
 }
 

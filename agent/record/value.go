@@ -165,6 +165,7 @@ func known() map[string]error {
 	return map[string]error{
 		"canceled": context.Canceled, "deadline": context.DeadlineExceeded, "eof": io.EOF,
 		"no_tool": mcp.ErrNoTool, "utterance_full": providers.ErrUtteranceFull, "utterance_closed": providers.ErrUtteranceClosed,
+		"language": providers.ErrLanguage,
 	}
 }
 
@@ -187,7 +188,7 @@ func plainFault(err error) *Fault {
 		f.Provider, f.Op, f.Kind, f.Text = p.Provider, p.Op, p.Kind, p.Err.Error()
 	}
 	for name, target := range known() {
-		if errors.Is(err, target) {
+		if errors.Is(err, target) && (name != "language" || providers.LacksLanguage(err)) {
 			f.Is = name
 		}
 	}

@@ -36,6 +36,7 @@ type Options struct {
 	Cache        *Cache        // of the sound of fixed phrases; nil: they are synthesised each time
 	Levels       *audio.Levels // how loud voices are, to bring them to one loudness; nil: they are as loud as they are
 	Reply        audio.Format
+	Home         text.Lang     // of the device: what cannot be spoken in another is told in Chinese where this is Chinese, else in English
 	Lead         int           // frames sent ahead
 	Guard        time.Duration // from tts start to the first frame
 	StopAfter    time.Duration // from the end of play-out to the end of the reply
@@ -60,6 +61,7 @@ type Speaker struct {
 	pool       pool
 
 	framer *framer                 // of Synthesize
+	mute   bool                    // of Synthesize: it was said that there is no voice for a language
 	levels map[levelID]*voiceLevel // of Synthesize
 }
 
@@ -157,8 +159,11 @@ func (s *Speaker) segment(ctx context.Context, from *stream) error {
 		return nil
 	}
 	err := Protect(s.log, "speech synthesis", func() error { return s.speak(ctx, from) })
-	if err == nil || ctx.Err() != nil {
+	switch {
+	case err == nil || ctx.Err() != nil:
 		return err
+	case providers.LacksLanguage(err):
+		return s.voiceless(ctx, u, err)
 	}
 	id := u.Fallback
 	if id == "" {
@@ -171,6 +176,24 @@ func (s *Speaker) segment(ctx context.Context, from *stream) error {
 		return errors.Join(ErrVoice, err, err2)
 	}
 	return fmt.Errorf("%w: %w", ErrVoice, err)
+}
+
+// voiceless shows a segment in whose language nobody can speak. What is wrong is said, once in a reply,
+// in a language that the program has sounds of.
+func (s *Speaker) voiceless(ctx context.Context, u Segment, err error) error {
+	s.log.Warn("no voice for the language", "tts", s.o.TTS.Name(), "language", u.Language, "err", err)
+	id := prompts.NoVoice
+	switch {
+	case len(prompts.Sound(u.Fallback, lang(u.Language))) > 0:
+		id = u.Fallback // the phrase itself
+	case s.mute:
+		id = ""
+	default:
+		s.mute = true
+	}
+	u.Language, u.progress = s.o.Home, new(progress)
+	s.framer.reset()
+	return s.sound(ctx, u, id)
 }
 
 // shown is a phrase in the place of a segment.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"xiaozhi/audio"
 	"xiaozhi/internal/idle"
+	"xiaozhi/internal/text"
+	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
 
@@ -98,7 +101,7 @@ func (s *Speaker) open(ctx context.Context, wg *sync.WaitGroup, u Segment) *stre
 		began := sync.OnceFunc(func() { close(next.begun) })
 		defer began()
 		if err := Protect(s.log, "speech synthesis", func() error { return s.fetch(ctx, next, began) }); err != nil {
-			next.failed.Store(true)
+			next.failed.Store(!providers.LacksLanguage(err)) // the next one may be in another
 			began()
 			give(ctx, next.chunks, chunk{err: err})
 		}
@@ -108,10 +111,34 @@ func (s *Speaker) open(ctx context.Context, wg *sync.WaitGroup, u Segment) *stre
 
 // fetch synthesises one segment into its stream.
 func (s *Speaker) fetch(ctx context.Context, to *stream, began func()) error {
-	soundCtx, limit := idle.WithTimeout(ctx, s.o.SoundTimeout)
-	defer limit.Close()
 	s.times.VoiceAsked(s.o.TTS.Name())
 	request := providers.TTSRequest{Text: to.Speech, Language: lang(to.Language), Voice: s.voice}
+	err := s.fetchAs(ctx, request, to, began)
+	if words, home := s.athome(to.Segment); words != "" && providers.LacksLanguage(err) {
+		request.Text, request.Language = words, lang(home)
+		err = s.fetchAs(ctx, request, to, began)
+	}
+	return err
+}
+
+// athome returns the words of a phrase in the language that the program has sounds of, and that language; "" for what is
+// no phrase, or one with gaps to fill.
+func (s *Speaker) athome(u Segment) (words string, home text.Lang) {
+	home = prompts.SoundLanguage(lang(s.o.Home))
+	if u.Fallback == "" || u.Language == home {
+		return "", home
+	}
+	words = s.o.Prompts.Phrase(u.Fallback, lang(home))
+	if words == u.Fallback || strings.Contains(words, "{") {
+		return "", home
+	}
+	return words, home
+}
+
+// fetchAs synthesises a request into a stream.
+func (s *Speaker) fetchAs(ctx context.Context, request providers.TTSRequest, to *stream, began func()) error {
+	soundCtx, limit := idle.WithTimeout(ctx, s.o.SoundTimeout)
+	defer limit.Close()
 	for sound, err := range s.o.TTS.Synthesize(soundCtx, request) {
 		if err != nil {
 			if soundCtx.Err() != nil {

@@ -38,12 +38,13 @@ func (s *Speaker) writer(u Segment) *segmentWriter {
 // sound plays the embedded sound of a phrase, showing u. A phrase without a sound
 // is only shown.
 func (s *Speaker) sound(ctx context.Context, u Segment, id string) error {
-	key := s.o.key(embedded, id, lang(u.Language), "")
+	spoken := string(prompts.SoundLanguage(lang(u.Language)))
+	key := s.o.key(embedded, id, spoken, "")
 	w := s.writer(u)
 	if packets := s.o.Cache.get(key); packets != nil {
 		return w.packets(ctx, packets)
 	}
-	wav := prompts.Sound(id, lang(u.Language))
+	wav := prompts.Sound(id, spoken)
 	if len(wav) == 0 {
 		if err := w.pcm(ctx, make([]int16, s.o.Reply.Samples()), s.o.Reply.Rate); err != nil {
 			return err
@@ -54,7 +55,7 @@ func (s *Speaker) sound(ctx context.Context, u Segment, id string) error {
 	if err != nil {
 		return fmt.Errorf("embedded sound %s: %w", id, err)
 	}
-	w.level = s.level(embedded, lang(u.Language))
+	w.level = s.level(embedded, spoken)
 	w.record = s.o.Cache != nil
 	u.progress.add(audio.Format{Rate: rate}.Duration(len(pcm)))
 	if err := w.pcm(ctx, pcm, rate); err != nil {

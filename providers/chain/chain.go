@@ -104,7 +104,11 @@ func (l *list[P]) hedgeAfter(i int) time.Duration {
 
 // takeOver logs that the next member stands in.
 func (l *list[P]) takeOver(ctx context.Context, from, to int, err error) {
-	l.opts.Log.LogAttrs(ctx, slog.LevelWarn, "provider takes over", slog.String("op", l.op),
+	level := slog.LevelWarn
+	if providers.LacksLanguage(err) { // that is what the next one is there for
+		level = slog.LevelDebug
+	}
+	l.opts.Log.LogAttrs(ctx, level, "provider takes over", slog.String("op", l.op),
 		slog.String("provider", l.members[to].Name()), slog.String("from", l.members[from].Name()), slog.Any("err", err))
 }
 

@@ -70,6 +70,35 @@ func TestTTSFailover(t *testing.T) {
 	}
 }
 
+// TestTTSLanguage: a voice that does not know the language is no failure of it, and costs the next one no time.
+func TestTTSLanguage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		foreign := &providers.Error{Provider: "first", Op: "speak", Kind: providers.BadRequest, Err: providers.ErrLanguage}
+		var script []pt.Speech
+		for range 2 * maxFailures {
+			script = append(script, pt.Speech{Err: foreign})
+		}
+		first, other := &pt.TTS{Label: "first", Script: append(script, pt.Speech{Length: time.Second})}, &pt.TTS{Label: "second"}
+		c := newTTS(t, first, other)
+		began := time.Now()
+		for range script {
+			if sound, err := speak(t.Context(), c); err != nil || sound == 0 {
+				t.Errorf("%v of sound, error %v", sound, err)
+			}
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it took %v", took)
+		}
+		if sound, err := speak(t.Context(), c); err != nil || sound != time.Second || len(other.Spoken()) != len(script) {
+			t.Errorf("a language that it knows: %v of sound, error %v, %d by the second", sound, err, len(other.Spoken()))
+		}
+		both := newTTS(t, &pt.TTS{Label: "first", Script: script}, &pt.TTS{Label: "second", Script: script})
+		if _, err := speak(t.Context(), both); !providers.LacksLanguage(err) {
+			t.Errorf("nobody knows it: %v", err)
+		}
+	})
+}
+
 func TestTTSTotalOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := &pt.TTS{Label: "first", Script: []pt.Speech{{Err: unavailable("first")}}}

@@ -26,6 +26,7 @@ import (
 	"unicode/utf8"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -139,11 +140,18 @@ func (s *Synthesizer) synthesize(ctx context.Context, req providers.TTSRequest, 
 	if n := utf8.RuneCountInString(req.Text); n > MaxChars {
 		return s.fail(providers.BadRequest, fmt.Errorf("text of %d characters: at most %d", n, MaxChars))
 	}
-	units, foreign := s.reader.plan(req.Text, req.Language)
+	if !text.Lang(req.Language).IsOwn() {
+		return s.fail(providers.BadRequest, fmt.Errorf("%w: %s, only Chinese and English", providers.ErrLanguage, req.Language))
+	}
+	lang := req.Language
+	if text.Lang(lang).IsChinese() {
+		lang = zh
+	}
+	units, foreign := s.reader.plan(req.Text, lang)
 	if foreign != "" {
 		if len(units) == 0 {
 			return s.fail(providers.BadRequest,
-				fmt.Errorf("no English or Chinese in the text, only other scripts (first sign %q)", foreign))
+				fmt.Errorf("%w: no English or Chinese in the text, only other scripts (first sign %q)", providers.ErrLanguage, foreign))
 		}
 		s.log.Debug("signs of other scripts are not spoken", "first", foreign)
 	}

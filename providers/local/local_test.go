@@ -192,12 +192,29 @@ func TestMissingEngines(t *testing.T) {
 	}
 }
 
+func TestRegions(t *testing.T) {
+	s := testSynthesizer(t, Options{})
+	for lang, words := range map[string]string{"zh-TW": "你好", "yue": "你好", "en-GB": "hello", "": "hello"} {
+		if pcm, _, err := collect(t.Context(), s, words, lang); err != nil || len(pcm) == 0 {
+			t.Errorf("%s in %q: %d samples, %v", words, lang, len(pcm), err)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	s := testSynthesizer(t, Options{})
 	for _, text := range []string{strings.Repeat("好", MaxChars+1), "こんにちは", "Привет"} {
 		if _, _, err := collect(t.Context(), s, text, zh); err == nil || kindOf(t, err) != providers.BadRequest {
 			t.Errorf("%.10s: %v", text, err)
 		}
+	}
+	for lang, words := range map[string]string{"ja": "明日", "de": "Guten Tag", "ru": "Привет", "zh": "こんにちは"} {
+		if _, _, err := collect(t.Context(), s, words, lang); !providers.LacksLanguage(err) || kindOf(t, err) != providers.BadRequest {
+			t.Errorf("%s in %s: %v", words, lang, err)
+		}
+	}
+	if _, _, err := collect(t.Context(), s, strings.Repeat("好", MaxChars+1), zh); providers.LacksLanguage(err) {
+		t.Errorf("a text that is too long: %v", err)
 	}
 	for _, o := range []Options{{EnglishVoice: "../x"}, {ChineseSpeed: 9}} {
 		if _, err := New(t.Context(), o); err == nil {

@@ -1,6 +1,10 @@
 package pocketsphinx
 
-import "strings"
+import (
+	"strings"
+
+	"xiaozhi/internal/text"
+)
 
 // The limits below were measured; README.md has the table and the command.
 const (
@@ -58,7 +62,7 @@ func (m measurement) judge(hint string) verdict {
 	spoken := v.weighWords(m.dictation)
 	v.rejected = v.doubt > v.limit(false) || tooLong(spoken, v.words)
 	v.weighPhrase(m.command, v.fit, spoken)
-	if hint != "" && hint != "en" {
+	if hint != "" && !text.Lang(hint).IsEnglish() {
 		v.rejected = v.rejected || v.words > 0 && (v.words <= stray || v.doubt > v.limit(true))
 	}
 	v.rejected = v.rejected && !v.grammar

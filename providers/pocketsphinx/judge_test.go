@@ -92,6 +92,8 @@ func TestJudgeHint(t *testing.T) {
 		{"doubtful words, no hint", doubtful, "", false},
 		{"doubtful words, English expected", doubtful, "en", false},
 		{"doubtful words, Chinese expected", doubtful, "zh", true},
+		{"doubtful words, British English expected", doubtful, "en-GB", false},
+		{"doubtful words, Japanese expected", doubtful, "ja", true},
 		{"two words, no hint", short, "", false},
 		{"two words, English expected", short, "en", false},
 		{"two words, Chinese expected", short, "zh", true},
