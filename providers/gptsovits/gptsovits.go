@@ -38,7 +38,7 @@ func Kind() service.Kind {
 	}
 }
 
-// voice is what the server is to sound like.
+// voice is a clip that the server is to sound like.
 type voice struct {
 	clip, words, language string
 }
@@ -88,7 +88,7 @@ func (c *client) voice(req providers.TTSRequest) voice {
 	return v
 }
 
-// language is what the server calls the language of a text. It finds out by itself if
+// language returns the name of a language at the server. It finds out by itself if
 // it has no word for it.
 func (c *client) language(req providers.TTSRequest) string {
 	own := "auto"

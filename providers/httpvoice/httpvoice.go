@@ -158,7 +158,7 @@ func (v *Voice) release() {
 	}
 }
 
-// retries is how often a request is made again that got no sound.
+// retries returns the number of times that a request without sound is made again.
 func (v *Voice) retries() int {
 	if n := v.o.Section.Retries; n != nil {
 		return *n

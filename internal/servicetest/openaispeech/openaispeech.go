@@ -13,7 +13,7 @@ import (
 	"xiaozhi/internal/servicetest"
 )
 
-// vendor is what one service knows and how it refuses.
+// vendor holds the models and voices of one service and the way in which it refuses.
 type vendor struct {
 	*servicetest.Server
 	t      testing.TB

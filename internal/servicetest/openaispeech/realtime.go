@@ -96,7 +96,7 @@ func (v *vendor) realtime(w http.ResponseWriter, r *http.Request, d dialect) {
 	}
 }
 
-// message is what a client sends.
+// message is one of a client.
 type message struct {
 	Type    string          `json:"type"`
 	Audio   *string         `json:"audio"`
@@ -130,7 +130,7 @@ func (c *talk) take(m servicetest.Message) bool {
 	return c.fails("invalid_value", "Invalid value: '"+got.Type+"'")
 }
 
-// session is what a client may set, in either shape.
+// session holds the settings of a client, in either shape.
 type session struct {
 	Type  string `json:"type"`
 	Audio *struct {

@@ -88,7 +88,7 @@ func (f *fake) infer(w http.ResponseWriter, r *http.Request) {
 	f.Send(w, r, fault, servicetest.Reply{Type: kind, Body: []byte(body), Broken: []byte(`{"text":" ` + "\xe4\xbb"), Filler: []byte(" and the lamp")})
 }
 
-// segments are what the model says, each as it stands in the answer.
+// segments lists the segments of the answer, each as it stands there.
 func segments(r *http.Request, pcm []byte, fault servicetest.Fault) []string {
 	quiet := r.FormValue("suppress_nst") == "true" || r.FormValue("suppress_non_speech") == "true"
 	switch first, second := servicetest.Halves(); {

@@ -1,0 +1,102 @@
+// Package azure hears and speaks through the speech service of Azure.
+package azure
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"xiaozhi/providers"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
+)
+
+// Kind describes Azure Speech. Its region is any that Azure has; those that begin with
+// "china" are in the Chinese cloud, whose keys are its own.
+func Kind() service.Kind {
+	return service.Kind{
+		Type: "azure", Title: "Azure Speech", Address: "https://eastasia.tts.speech.microsoft.com",
+		Env:     []service.Env{{Field: service.Key, Name: "AZURE_SPEECH_KEY"}},
+		Needs:   []service.Field{service.Key},
+		Regions: regions(), Voices: voices(),
+		Formats: []string{"pcm", "mp3", "opus"},
+		More: []service.Setting{
+			{Name: "mode", Values: []string{"conversation", "dictation", "interactive"}},
+			{Name: "language"}, {Name: "style"}, {Name: "stt_url"},
+		},
+		ASR: NewASR, TTS: NewTTS,
+	}
+}
+
+// regionNames are those with all speech services; there are more.
+const regionNames = "eastasia southeastasia japaneast koreacentral australiaeast centralindia eastus eastus2 westus westus2 westus3 " +
+	"centralus northeurope westeurope francecentral germanywestcentral swedencentral uksouth chinaeast2 chinanorth2 chinanorth3"
+
+// regions maps each region to the address of its voices.
+func regions() map[string]string {
+	all := map[string]string{}
+	for name := range strings.FieldsSeq(regionNames) {
+		all[name] = host(name, "tts")
+	}
+	return all
+}
+
+// host is the address of a part of the service in a region.
+func host(region, part string) string {
+	domain := "speech.microsoft.com"
+	if strings.HasPrefix(region, "china") {
+		domain = "speech.azure.cn"
+	}
+	return fmt.Sprintf("https://%s.%s.%s", region, part, domain)
+}
+
+// address returns that of a part of the service for a section: tts or stt.
+func address(s service.Section, part string) string {
+	region := s.Region
+	if region == "" {
+		region = "eastasia"
+	}
+	at := host(region, part)
+	if s.BaseURL != "" {
+		at = s.BaseURL
+		// Both parts have hosts of their own, which differ in one word.
+		at = strings.Replace(at, ".tts.speech.", "."+part+".speech.", 1)
+		at = strings.Replace(at, ".stt.speech.", "."+part+".speech.", 1)
+	}
+	if own := s.Text("stt_url", ""); own != "" && part == "stt" {
+		at = own
+	}
+	return strings.TrimRight(at, "/")
+}
+
+// voices are neural voices, one or two of each language.
+func voices() []service.Voice {
+	var out []service.Voice
+	for _, v := range [][2]string{
+		{"zh-CN-XiaoxiaoNeural", "zh"}, {"zh-CN-YunxiNeural", "zh"}, {"en-US-AvaMultilingualNeural", "en"}, {"en-US-AndrewMultilingualNeural", "en"},
+		{"en-GB-SoniaNeural", "en-GB"}, {"ja-JP-NanamiNeural", "ja"}, {"ko-KR-SunHiNeural", "ko"}, {"vi-VN-HoaiMyNeural", "vi"},
+		{"de-DE-KatjaNeural", "de"}, {"fr-FR-DeniseNeural", "fr"}, {"es-ES-ElviraNeural", "es"}, {"ru-RU-SvetlanaNeural", "ru"},
+		{"pt-BR-FranciscaNeural", "pt"}, {"it-IT-ElsaNeural", "it"}, {"zh-TW-HsiaoChenNeural", "zh-TW"}, {"zh-HK-HiuMaanNeural", "zh-HK"},
+	} {
+		out = append(out, service.Voice{Name: v[0], Language: []string{v[1]}})
+	}
+	return out
+}
+
+// auth are the headers by which the service knows who asks.
+func auth(s service.Section) http.Header {
+	return http.Header{"Ocp-Apim-Subscription-Key": {s.Key.Reveal()}, "User-Agent": {"xiaozhi"}}
+}
+
+// judge puts right a refusal by its words: 403 is also an exhausted quota.
+func judge(r *transport.Refusal) {
+	if r.Kind != providers.Unauthorized {
+		return
+	}
+	words := strings.ToLower(r.Text)
+	for _, word := range []string{"quota", "out of call volume"} {
+		if strings.Contains(words, word) {
+			r.Kind = providers.NoCredit
+		}
+	}
+}

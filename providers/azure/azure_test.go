@@ -1,0 +1,147 @@
+package azure
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/providers"
+	"xiaozhi/providers/recognition"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
+)
+
+func TestAddresses(t *testing.T) {
+	for name, test := range map[string]struct {
+		s        service.Section
+		tts, stt string
+	}{
+		"region":   {service.Section{Region: "westeurope"}, "https://westeurope.tts.speech.microsoft.com", "https://westeurope.stt.speech.microsoft.com"},
+		"China":    {service.Section{Region: "chinaeast2"}, "https://chinaeast2.tts.speech.azure.cn", "https://chinaeast2.stt.speech.azure.cn"},
+		"none":     {service.Section{}, "https://eastasia.tts.speech.microsoft.com", "https://eastasia.stt.speech.microsoft.com"},
+		"its own":  {service.Section{BaseURL: "http://127.0.0.1:9/"}, "http://127.0.0.1:9", "http://127.0.0.1:9"},
+		"one part": {service.Section{BaseURL: "https://x.tts.speech.azure.us"}, "https://x.tts.speech.azure.us", "https://x.stt.speech.azure.us"},
+		"both":     {service.Section{BaseURL: "http://a", Settings: map[string]any{"stt_url": "http://b"}}, "http://a", "http://b"},
+	} {
+		if tts, stt := address(test.s, "tts"), address(test.s, "stt"); tts != test.tts || stt != test.stt {
+			t.Errorf("%s: %s and %s", name, tts, stt)
+		}
+	}
+	for tag, want := range map[string]string{"zh": "zh-CN", "zh-TW": "zh-TW", "en": "en-US", "": "zh-CN", "pt-PT": "pt-PT", "la": "la"} {
+		if got := locale(tag); got != want {
+			t.Errorf("%q: %q, want %q", tag, got, want)
+		}
+	}
+}
+
+func TestMessagesAreUnderstood(t *testing.T) {
+	const id = "0123456789ABCDEF0123456789abcdef"
+	say := func(path, body string) string { return "X-RequestId:" + id + "\r\npath: " + path + "\r\n\r\n" + body }
+	for name, test := range map[string]struct {
+		message string
+		want    recognition.Result
+		kind    providers.Kind // of the error
+		fails   bool
+	}{
+		"begin":       {say("turn.start", "{}"), recognition.Result{}, 0, false},
+		"hypothesis":  {say("speech.hypothesis", `{"Text":"a b","Offset":1}`), recognition.Result{Kind: recognition.Partial, Text: "a b"}, 0, false},
+		"phrase":      {say("Speech.Phrase", `{"RecognitionStatus":"Success","DisplayText":"A b."}`), recognition.Result{Kind: recognition.Sentence, Text: "A b."}, 0, false},
+		"detailed":    {say("speech.phrase", `{"RecognitionStatus":"Success","NBest":[{"Display":"A b."}]}`), recognition.Result{Kind: recognition.Sentence, Text: "A b."}, 0, false},
+		"silence":     {say("speech.phrase", `{"RecognitionStatus":"InitialSilenceTimeout"}`), recognition.Result{Kind: recognition.Partial}, 0, false},
+		"end":         {say("turn.end", "{}"), recognition.Result{Kind: recognition.Over}, 0, false},
+		"of another":  {strings.ReplaceAll(say("turn.end", "{}"), "0", "9"), recognition.Result{}, 0, false},
+		"too many":    {say("speech.phrase", `{"RecognitionStatus":"TooManyRequests"}`), recognition.Result{}, providers.RateLimited, true},
+		"no quota":    {say("speech.phrase", `{"RecognitionStatus":"Forbidden"}`), recognition.Result{}, providers.NoCredit, true},
+		"torn":        {"Path: turn.end\r\n", recognition.Result{}, 0, true},
+		"no path":     {"X: y\r\n\r\n{}", recognition.Result{}, 0, true},
+		"broken":      {say("speech.phrase", `{"Recog`), recognition.Result{}, 0, true},
+		"more broken": {say("speech.hypothesis", `[]`), recognition.Result{}, 0, true},
+	} {
+		got, err := understand([]byte(test.message), strings.ToLower(id))
+		if got != test.want || (err != nil) != test.fails {
+			t.Errorf("%s: %+v, error %v", name, got, err)
+		}
+		if r, ok := errors.AsType[*transport.Refusal](err); ok && r.Kind != test.kind {
+			t.Errorf("%s: %v, want %v", name, r.Kind, test.kind)
+		}
+	}
+}
+
+func TestFrames(t *testing.T) {
+	b := binaryFrame("audio", "id", "audio/x-wav", []byte{1, 2})
+	n := int(binary.BigEndian.Uint16(b))
+	if head := string(b[2 : 2+n]); !strings.HasPrefix(head, "Path: audio\r\nX-RequestId: id\r\nX-Timestamp: ") || !strings.HasSuffix(head, "Content-Type: audio/x-wav\r\n") || !bytes.Equal(b[2+n:], []byte{1, 2}) {
+		t.Errorf("%q", b)
+	}
+	if h := wavHeader(16000); len(h) != 44 || string(h[36:40]) != "data" {
+		t.Errorf("%d bytes: %q", len(h), h)
+	}
+	if len(newID()) != 32 || newID() == newID() {
+		t.Error("a number that is none, or the same twice")
+	}
+}
+
+func TestSpeechIsSSML(t *testing.T) {
+	s := service.Section{Speed: 1.2, Settings: map[string]any{"style": "cheerful"}, Voices: map[string]string{"en": "en-US-GuyNeural"}}
+	b, err := speech(s, providers.TTSRequest{Text: `a < b & "c"` + "\x00", Language: "en"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words strings.Builder
+	for d := xml.NewDecoder(bytes.NewReader(b)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", b, err)
+		}
+		if text, ok := token.(xml.CharData); ok {
+			words.Write(text)
+		}
+	}
+	for _, part := range []string{`xml:lang="en-US"`, `name="en-US-GuyNeural"`, `rate="+20%"`, `style="cheerful"`} {
+		if !strings.Contains(string(b), part) {
+			t.Errorf("no %s in %s", part, b)
+		}
+	}
+	if words.String() != "a < b & \"c\"\ufffd" {
+		t.Errorf("words %q", words.String())
+	}
+	if _, err := speech(service.Section{}, providers.TTSRequest{Text: "a", Voice: "guy"}); err == nil {
+		t.Error("a voice without a language: no error")
+	}
+	for tag, want := range map[string]string{"zh": "zh-CN-XiaoxiaoNeural", "en": "en-US-AvaMultilingualNeural", "ja": "ja-JP-NanamiNeural", "zh-TW": "zh-TW-HsiaoChenNeural", "xx": "zh-CN-XiaoxiaoNeural"} {
+		if got := defaultVoice(tag); got != want {
+			t.Errorf("%s: %s, want %s", tag, got, want)
+		}
+	}
+	if _, err := NewTTS(service.Section{Rate: 11025}); err == nil {
+		t.Error("a rate that the service does not have: no error")
+	}
+}
+
+// TestSoundIsNotSentTooFast: five seconds at once, and then no faster than twice.
+func TestSoundIsNotSentTooFast(t *testing.T) {
+	end := make(chan struct{})
+	close(end)
+	s := &session{ctx: end, rate: 16000, begun: time.Now(), sent: burst + time.Second}
+	if err := s.Send(make([]int16, 1600)); err == nil {
+		t.Error("sound was sent a second too early")
+	}
+}
+
+func FuzzMessages(f *testing.F) {
+	f.Add([]byte("Path: speech.phrase\r\nX-RequestId: 1\r\n\r\n{\"RecognitionStatus\":\"Success\",\"DisplayText\":\"a\"}"))
+	f.Add([]byte("Path:turn.end\n\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, err := understand(b, "1"); err != nil && r != (recognition.Result{}) {
+			t.Errorf("words with an error: %+v, %v", r, err)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package deepgram
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"xiaozhi/providers"
+	"xiaozhi/providers/httpvoice"
+	"xiaozhi/providers/recognition"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
+)
+
+const (
+	hearingModel = "nova-3"
+	fluxModels   = "flux"  // what the names of the models of /v2/listen begin with
+	anyLanguage  = "multi" // several languages in one utterance, which Chinese is not among
+	eotThreshold = 0.9     // how sure flux must be that a turn is over; ours is the decision
+	eotTimeout   = 10000   // ms of silence after which it is over in any case
+)
+
+// NewASR makes a recogniser: of turns if its model is a flux, else of what is said.
+func NewASR(s service.Section) (providers.ASR, error) {
+	account := httpvoice.Account(s)
+	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
+	if err != nil {
+		return nil, err
+	}
+	c := &listener{s: s, dialer: dialer, model: s.Model(service.ASR, hearingModel)}
+	return recognition.New(recognition.Options{Account: account, Dial: c.dial, Final: s.Timeouts.First}), nil
+}
+
+// listener opens the sessions of one section.
+type listener struct {
+	s      service.Section
+	dialer *transport.Dialer
+	model  string
+}
+
+// address returns that of a session, with all that it is told beforehand.
+func (c *listener) address(req providers.ASRRequest) string {
+	path, query := "/v1/listen", url.Values{"model": {c.model}, "encoding": {"linear16"}, "sample_rate": {strconv.Itoa(req.Rate)}}
+	language := c.s.Text("language", req.Language)
+	if strings.HasPrefix(c.model, fluxModels) {
+		path = "/v2/listen"
+		query.Set("eot_threshold", fmt.Sprint(c.s.Number("eot_threshold", eotThreshold)))
+		query.Set("eot_timeout_ms", fmt.Sprint(c.s.Number("eot_timeout_ms", eotTimeout)))
+		if language != "" && strings.HasSuffix(c.model, anyLanguage) {
+			query.Set("language_hint", language)
+		}
+	} else {
+		if language == "" {
+			language = anyLanguage
+		}
+		query.Set("language", language)
+		for name, value := range map[string]string{"channels": "1", "interim_results": "true", "endpointing": "false", "punctuate": "true"} {
+			query.Set(name, value)
+		}
+		if c.s.Flag("smart_format", false) {
+			query.Set("smart_format", "true")
+		}
+	}
+	for name, value := range c.s.Extra {
+		query.Set(name, fmt.Sprint(value))
+	}
+	return strings.TrimRight(c.s.Address(nil, cloud), "/") + path + "?" + query.Encode()
+}
+
+func (c *listener) dial(ctx context.Context, req providers.ASRRequest) (recognition.Session, error) {
+	socket, err := c.dialer.Dial(ctx, c.address(req), auth(c.s))
+	if err != nil {
+		return nil, judged(err)
+	}
+	parse := parseNova
+	if strings.HasPrefix(c.model, fluxModels) {
+		parse = parseFlux
+	}
+	return &session{Socket: socket, parse: parse}, nil
+}
+
+// session is a socket for one utterance. It is not kept for the next one: it would have
+// to be kept alive, and the next utterance has time to connect while it is spoken.
+type session struct {
+	*transport.Socket
+	parse   func([]byte) (result, bool, error)
+	waiting []recognition.Result // understood, and not handed out yet
+	last    result               // of flux: the turn so far
+}
+
+// Send hands over sound. An empty message would end the stream.
+func (s *session) Send(pcm []int16) error {
+	if len(pcm) == 0 {
+		return nil
+	}
+	b := make([]byte, 0, 2*len(pcm))
+	for _, v := range pcm {
+		b = binary.LittleEndian.AppendUint16(b, uint16(v))
+	}
+	return s.WriteBinary(b)
+}
+
+// Finish asks for the last words and the end. Finalize alone need not be answered.
+func (s *session) Finish() error {
+	return s.WriteText([]byte(`{"type":"CloseStream"}`))
+}
+
+// Receive waits for the next words.
+func (s *session) Receive() (recognition.Result, error) {
+	if len(s.waiting) == 0 {
+		if err := s.read(); err != nil {
+			if closed, ok := errors.AsType[*transport.Refusal](err); ok && closed.Code == "close 1000" {
+				return recognition.Result{Kind: recognition.Over}, nil
+			}
+			return recognition.Result{}, judged(err)
+		}
+	}
+	if len(s.waiting) == 0 {
+		return recognition.Result{}, nil
+	}
+	r := s.waiting[0]
+	s.waiting = s.waiting[1:]
+	return r, nil
+}
+
+// read waits for a message.
+func (s *session) read() error {
+	text, message, err := s.Read(0)
+	if err != nil || !text {
+		return err
+	}
+	r, ok, err := s.parse(message)
+	if ok {
+		s.waiting = append(s.waiting, s.results(r)...)
+	}
+	return err
+}
+
+// results says what a message means. A turn that was followed by another one without its
+// end is finished.
+func (s *session) results(r result) (out []recognition.Result) {
+	if r.turn != s.last.turn && s.last.text != "" && !s.last.done {
+		out = append(out, recognition.Result{Kind: recognition.Sentence, Text: s.last.text, Language: s.last.lang})
+	}
+	s.last = r
+	switch {
+	case r.end:
+		return append(out, recognition.Result{Kind: recognition.Over})
+	case r.done && r.text != "":
+		return append(out, recognition.Result{Kind: recognition.Sentence, Text: r.text, Language: r.lang})
+	}
+	return append(out, recognition.Result{Kind: recognition.Partial, Text: r.text, Language: r.lang})
+}

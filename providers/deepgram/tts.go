@@ -1,0 +1,68 @@
+package deepgram
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"xiaozhi/providers"
+	"xiaozhi/providers/httpvoice"
+	"xiaozhi/providers/service"
+)
+
+const voiceRate = 24000 // Hz that is asked for
+
+// NewTTS makes a voice of Aura. Its sound streams in the answer to a plain request, whose
+// connection is kept for the next sentence. The WebSocket of the same voices is not used:
+// it takes no more than 20 sentences a minute.
+func NewTTS(s service.Section) (providers.TTS, error) {
+	query := url.Values{}
+	rate, format := s.Rate, "pcm"
+	if rate == 0 {
+		rate = voiceRate
+	}
+	switch s.Format {
+	case "", "linear16", "pcm":
+		query.Set("encoding", "linear16")
+		query.Set("container", "none")
+		query.Set("sample_rate", strconv.Itoa(rate))
+	case "mp3":
+		format = "mp3"
+		query.Set("encoding", "mp3")
+	case "opus":
+		format = "opus"
+		query.Set("encoding", "opus")
+		query.Set("container", "ogg")
+	default:
+		return nil, fmt.Errorf("format %q is none of linear16, mp3 and opus", s.Format)
+	}
+	for name, value := range s.Extra {
+		query.Set(name, fmt.Sprint(value))
+	}
+	base, header := strings.TrimRight(s.Address(nil, cloud), "/"), auth(s)
+	return httpvoice.New(httpvoice.Options{
+		Section: s, Judge: judge, Format: format, Rate: rate,
+		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
+			query := cloneValues(query)
+			query.Set("model", s.Voice(req, s.Model(service.TTS, voices()[0].Name)))
+			return httpvoice.PostJSON(ctx, base+"/v1/speak?"+query.Encode(), header, map[string]string{"text": req.Text})
+		},
+		Ping: func(ctx context.Context) (*http.Request, error) { return httpvoice.Head(ctx, base+"/") },
+	})
+}
+
+// auth are the headers by which the service knows who asks.
+func auth(s service.Section) http.Header {
+	return http.Header{"Authorization": {"Token " + s.Key.Reveal()}}
+}
+
+func cloneValues(v url.Values) url.Values {
+	out := make(url.Values, len(v)+1)
+	for name, values := range v {
+		out[name] = values
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package elevenlabs
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"xiaozhi/internal/servicetest"
+	fake "xiaozhi/internal/servicetest/elevenlabs"
+	"xiaozhi/providers"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
+)
+
+func TestErrorsOfRecognition(t *testing.T) {
+	for code, want := range map[string]providers.Kind{
+		"auth_error": providers.Unauthorized, "quota_exceeded": providers.NoCredit, "commit_throttled": providers.RateLimited,
+		"unaccepted_terms_error": providers.Unauthorized, "rate_limited": providers.RateLimited, "queue_overflow": providers.Unavailable,
+		"resource_exhausted": providers.Unavailable, "session_time_limit_exceeded": providers.Unavailable, "input_error": providers.BadRequest,
+		"chunk_size_exceeded": providers.BadRequest, "transcriber_error": providers.Unavailable, "some_new_error": providers.Unavailable,
+	} {
+		_, err := parse([]byte(`{"message_type":"` + code + `","error":"words of it"}`))
+		if r, ok := errors.AsType[*transport.Refusal](err); !ok || r.Kind != want || r.Code != code || r.Text != "words of it" {
+			t.Errorf("%s: error %v, want %v", code, err, want)
+		}
+	}
+	if m, err := parse([]byte(`{"message_type":"insufficient_audio_activity","error":"nothing"}`)); err != nil || m.Type != silence {
+		t.Errorf("silence: %+v, error %v", m, err)
+	}
+	if _, err := parse([]byte(`{"message_type":`)); err == nil {
+		t.Error("broken JSON: no error")
+	}
+}
+
+func TestRefusalsAreJudged(t *testing.T) {
+	for name, test := range map[string]struct {
+		r    transport.Refusal
+		want providers.Kind
+		text string
+	}{
+		"quota":   {transport.Refusal{Status: 401, Kind: providers.Unauthorized, Text: `{"detail":{"status":"quota_exceeded","message":"no credits"}}`}, providers.NoCredit, "no credits"},
+		"busy":    {transport.Refusal{Status: 429, Kind: providers.RateLimited, Text: `{"detail":{"status":"system_busy","message":"busy"}}`}, providers.Unavailable, "busy"},
+		"voice":   {transport.Refusal{Status: 404, Kind: providers.BadRequest, Text: `{"detail":{"status":"voice_not_found","message":"no"}}`}, providers.BadRequest, "no"},
+		"a close": {transport.Refusal{Kind: providers.Unauthorized, Code: "close 1008", Text: "quota_exceeded"}, providers.NoCredit, "quota_exceeded"},
+		"unknown": {transport.Refusal{Status: 500, Kind: providers.Unavailable, Text: "oops"}, providers.Unavailable, "oops"},
+	} {
+		if judge(&test.r); test.r.Kind != test.want || test.r.Text != test.text {
+			t.Errorf("%s: %v %q, want %v", name, test.r.Kind, test.r.Text, test.want)
+		}
+	}
+}
+
+func TestVoiceByPlainRequests(t *testing.T) {
+	s := fake.New(t)
+	v, err := NewTTS(service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL(), Speed: 1.1, Settings: map[string]any{"wire": "http", "stability": 0.4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := 0
+	for sound, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "hello there", Language: "zh-TW"}) {
+		if err != nil || sound.Rate != 24000 {
+			t.Fatalf("%d Hz, error %v", sound.Rate, err)
+		}
+		samples += len(sound.PCM)
+	}
+	asked := s.Requests()[0]
+	var got struct {
+		Model    string         `json:"model_id"`
+		Language string         `json:"language_code"`
+		Voice    map[string]any `json:"voice_settings"`
+	}
+	if err := json.Unmarshal(asked.Body, &got); err != nil || samples == 0 || got.Model != voiceModel || got.Language != "zh" || got.Voice["speed"] != 1.1 || got.Voice["stability"] != 0.4 {
+		t.Errorf("%d samples of %+v, error %v", samples, got, err)
+	}
+	if !strings.Contains(asked.Path, "/"+defaultVoice+"/stream?output_format=pcm_24000") {
+		t.Errorf("asked %s", asked.Path)
+	}
+	if language("eleven_multilingual_v2", "zh") != "" {
+		t.Error("a language for a model that takes none")
+	}
+	if _, err := NewTTS(service.Section{Format: "opus"}); err == nil {
+		t.Error("a format that is not read: no error")
+	}
+}
+
+func FuzzMessages(f *testing.F) {
+	f.Add([]byte(`{"message_type":"partial_transcript","text":"a"}`))
+	f.Add([]byte(`{"message_type":"auth_error","error":{"message":"a"}}`))
+	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = parse(b) })
+}

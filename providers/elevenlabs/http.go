@@ -1,0 +1,82 @@
+package elevenlabs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/providers"
+	"xiaozhi/providers/httpvoice"
+	"xiaozhi/providers/service"
+)
+
+const voiceRate = 24000 // Hz that is asked for
+
+// output is the name of a format of sound.
+func output(s service.Section) (name, format string, rate int, err error) {
+	rate = s.Rate
+	if rate == 0 {
+		rate = voiceRate
+	}
+	switch s.Format {
+	case "", "pcm":
+		return fmt.Sprintf("pcm_%d", rate), "pcm", rate, nil
+	case "mp3":
+		return "mp3_22050_32", "mp3", rate, nil
+	}
+	return "", "", 0, fmt.Errorf("format %q is none of pcm and mp3", s.Format)
+}
+
+// voiceSettings returns those that a section has; nil: none.
+func voiceSettings(s service.Section) map[string]any {
+	out := map[string]any{}
+	for _, name := range []string{"stability", "similarity_boost"} {
+		if v := s.Number(name, -1); v >= 0 {
+			out[name] = v
+		}
+	}
+	if s.Speed > 0 {
+		out["speed"] = s.Speed
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// language is the tag of a sentence for models that take one.
+func language(model, tag string) string {
+	if !strings.Contains(model, "v2_5") && !strings.Contains(model, "v3") {
+		return ""
+	}
+	return string(text.TagOf(tag).Base())
+}
+
+// newHTTP makes a voice whose sound streams in the answer to a plain request.
+func newHTTP(s service.Section) (providers.TTS, error) {
+	name, format, rate, err := output(s)
+	if err != nil {
+		return nil, err
+	}
+	base, header, model := address(s), auth(s), s.Model(service.TTS, voiceModel)
+	return httpvoice.New(httpvoice.Options{
+		Section: s, Judge: judge, Format: format, Rate: rate,
+		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
+			body := map[string]any{"text": req.Text, "model_id": model}
+			if tag := language(model, req.Language); tag != "" {
+				body["language_code"] = tag
+			}
+			if v := voiceSettings(s); v != nil {
+				body["voice_settings"] = v
+			}
+			maps.Copy(body, s.Extra)
+			at := base + "/v1/text-to-speech/" + url.PathEscape(s.Voice(req, defaultVoice)) + "/stream?output_format=" + name
+			return httpvoice.PostJSON(ctx, at, header, body)
+		},
+		Ping: func(ctx context.Context) (*http.Request, error) { return httpvoice.Head(ctx, base+"/") },
+	})
+}
