@@ -16,6 +16,7 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 	"xiaozhi/providers/transport"
 )
 
@@ -48,6 +49,7 @@ type Voice struct {
 	account transport.Account
 	client  *http.Client
 	slots   chan struct{} // nil: no limit
+	players sound.Pool
 }
 
 var (
@@ -126,13 +128,15 @@ func (v *Voice) Synthesize(ctx context.Context, req providers.TTSRequest) iter.S
 			return
 		}
 		defer v.release()
-		p := &player{yield: yield, left: limit(req.Text)}
+		p := v.players.Get(yield)
+		defer v.players.Put(p)
+		p.Limit(req.Text)
 		for tries := v.retries(); ; tries-- {
 			err := v.once(ctx, req, p)
-			if err == nil || p.gone {
+			if err == nil || p.Left() {
 				return
 			}
-			if tries <= 0 || p.heard || !again(err) || !wait(ctx, retryWait) {
+			if tries <= 0 || p.Heard() || !again(err) || !wait(ctx, retryWait) {
 				yield(providers.Sound{}, err)
 				return
 			}
@@ -185,17 +189,17 @@ func wait(ctx context.Context, d time.Duration) bool {
 }
 
 // once makes one request and plays its sound. Its error is one that may leave a provider.
-func (v *Voice) once(ctx context.Context, req providers.TTSRequest, p *player) error {
+func (v *Voice) once(ctx context.Context, req providers.TTSRequest, p *sound.Player) error {
 	reqCtx, guard, cancel := transport.NewGuard(ctx)
 	defer cancel()
 	err := v.ask(reqCtx, req, guard, p)
-	if err == nil || p.gone {
+	if err == nil || p.Left() {
 		return nil
 	}
 	return v.account.Wrap(ctx, reqCtx, "speak", err)
 }
 
-func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transport.Guard, p *player) error {
+func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transport.Guard, p *sound.Player) error {
 	limits := v.o.Section.Timeouts
 	first := cmp.Or(limits.First, v.o.First, firstTime)
 	request, err := v.o.Request(ctx, req)
@@ -217,13 +221,14 @@ func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transp
 		}{body, resp.Body}
 		return v.refused(transport.ReadRefusal(resp))
 	}
-	if err := p.decode(body, resp.Header.Get("Content-Type"), v.o.Format, v.o.Rate); err != nil {
+	expected := sound.Expected{Format: v.o.Format, Rate: v.o.Rate, MediaType: resp.Header.Get("Content-Type")}
+	if err := p.Decode(body, expected); err != nil {
 		if refusal, ok := errors.AsType[*transport.Refusal](err); ok {
 			return v.refused(refusal)
 		}
 		return err
 	}
-	if !p.heard && !p.gone {
+	if !p.Heard() && !p.Left() {
 		return errors.New("the server sent no sound")
 	}
 	return nil
