@@ -1,0 +1,178 @@
+package synthesis
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/providers"
+	"xiaozhi/providers/transport"
+)
+
+// line is a connection that speaks as it is told.
+type line struct {
+	pieces  []time.Duration // after which 10 ms of sound come, each
+	at      int
+	said    int
+	dead    error // of the next sentence
+	endless bool
+	closed  atomic.Bool
+	good    bool // after a cancel
+}
+
+func (l *line) Say(providers.TTSRequest) error {
+	l.at = 0
+	l.said++
+	return nil
+}
+
+func (l *line) Receive(within time.Duration) ([]byte, error) {
+	switch {
+	case l.dead != nil:
+		return nil, l.dead
+	case l.endless:
+		return make([]byte, 480), nil
+	case l.at == len(l.pieces):
+		return nil, io.EOF
+	}
+	d := l.pieces[l.at]
+	if d > within {
+		time.Sleep(within)
+		return nil, transport.ErrStalled
+	}
+	time.Sleep(d)
+	l.at++
+	return make([]byte, 480), nil
+}
+
+func (l *line) Cancel() bool { return l.good }
+
+func (l *line) Bind(ctx context.Context) func() bool { return func() bool { return ctx.Err() == nil } }
+
+func (l *line) Close() { l.closed.Store(true) }
+
+// voice makes one whose connections are these, one after another.
+func voice(o Options, lines ...*line) (*Voice, *int) {
+	dials := 0
+	o.Account.Name = "x"
+	o.Dial = func(context.Context) (Conn, error) {
+		dials++
+		return lines[dials-1], nil
+	}
+	return New(o), &dials
+}
+
+// say speaks a sentence and gives its length and error.
+func say(ctx context.Context, v *Voice) (d time.Duration, err error) {
+	for s, e := range v.Synthesize(ctx, providers.TTSRequest{Text: "hello"}) {
+		d += time.Duration(len(s.PCM)) * time.Second / time.Duration(max(s.Rate, 1))
+		err = e
+	}
+	return d, err
+}
+
+func pieces(n int) []time.Duration { return make([]time.Duration, n) }
+
+func TestConnectionServesManySentences(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &line{pieces: pieces(10)}
+		v, dials := voice(Options{Keep: time.Minute}, l)
+		for range 3 {
+			if d, err := say(t.Context(), v); err != nil || d != 100*time.Millisecond {
+				t.Errorf("%v of sound, error %v", d, err)
+			}
+		}
+		if *dials != 1 || l.said != 3 || l.closed.Load() {
+			t.Errorf("%d dials, %d sentences, closed %v", *dials, l.said, l.closed.Load())
+		}
+		time.Sleep(2 * time.Minute)
+		if !l.closed.Load() {
+			t.Error("an idle connection is kept for ever")
+		}
+	})
+}
+
+func TestDeadKeptConnectionIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, next := &line{pieces: pieces(1)}, &line{pieces: pieces(1)}
+		v, dials := voice(Options{Keep: time.Hour}, first, next)
+		if _, err := say(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+		first.dead = errors.New("broken pipe")
+		if d, err := say(t.Context(), v); err != nil || d == 0 || *dials != 2 || !first.closed.Load() {
+			t.Errorf("%v of sound, error %v, %d dials", d, err, *dials)
+		}
+		next.dead = transport.Refused(providers.NoCredit, "1", "no money")
+		if _, err := say(t.Context(), v); err == nil || *dials != 2 {
+			t.Errorf("a refusal was tried again: error %v, %d dials", err, *dials)
+		}
+	})
+}
+
+func TestSingleUseConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &line{pieces: pieces(1)}, &line{pieces: pieces(1)}
+		v, dials := voice(Options{}, a, b)
+		for range 2 {
+			if _, err := say(t.Context(), v); err != nil {
+				t.Error(err)
+			}
+		}
+		if *dials != 2 || !a.closed.Load() || !b.closed.Load() {
+			t.Errorf("%d dials, closed %v %v", *dials, a.closed.Load(), b.closed.Load())
+		}
+	})
+}
+
+func TestVoiceFailures(t *testing.T) {
+	for name, tt := range map[string]struct {
+		l    *line
+		want error
+	}{
+		"silence at first":     {&line{pieces: []time.Duration{time.Hour}}, transport.ErrStalled},
+		"silence in the midst": {&line{pieces: []time.Duration{0, time.Hour}}, transport.ErrStalled},
+		"no sound at all":      {&line{}, errNoSound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v, _ := voice(Options{First: time.Second, Next: time.Second}, tt.l)
+				_, err := say(t.Context(), v)
+				if failed, ok := errors.AsType[*providers.Error](err); !ok || !errors.Is(failed.Err, tt.want) || !tt.l.closed.Load() {
+					t.Errorf("got %v, want %v", err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestLeftLoopCancelsTheSentence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, good := range []bool{true, false} {
+			l := &line{endless: true, good: good}
+			v, _ := voice(Options{Keep: time.Second}, l)
+			for range v.Synthesize(t.Context(), providers.TTSRequest{Text: "hello"}) {
+				break
+			}
+			if l.closed.Load() == good {
+				t.Errorf("good for another sentence %v, closed %v", good, l.closed.Load())
+			}
+		}
+	})
+}
+
+func TestNothingToSayAsksNobody(t *testing.T) {
+	v, dials := voice(Options{})
+	for _, words := range []string{"", " ", "…!", "。"} {
+		for range v.Synthesize(t.Context(), providers.TTSRequest{Text: words}) {
+			t.Errorf("%q has sound", words)
+		}
+	}
+	if *dials != 0 {
+		t.Errorf("%d dials", *dials)
+	}
+}
