@@ -143,9 +143,11 @@ func (c *session) sound(data []byte) bool {
 	if c.request.Mode == "online" {
 		mode = "online"
 	}
-	return c.result(map[string]any{
-		"mode": mode, "text": more, "wav_name": c.request.WavName, "is_final": c.variant == OldPython, "slice_type": 1, "timestamp": 1700000000123,
-	})
+	m := map[string]any{"mode": mode, "text": more, "wav_name": c.request.WavName, "is_final": c.variant == OldPython}
+	if c.variant == TwoPass {
+		m["slice_type"], m["timestamp"] = 1, 1700000000123
+	}
+	return c.result(m)
 }
 
 // result sends a result.
@@ -165,8 +167,14 @@ func (c *session) offline(text string, final ...bool) bool {
 	c.told = ""
 	c.sentence++
 	m := map[string]any{
-		"mode": "2pass-offline", "text": text, "wav_name": c.request.WavName, "is_final": is, "index": c.sentence, "start_time": 0, "end_time": 1000,
-		"timestamp": "[[100,200],[200,300]]",
+		"mode": "2pass-offline", "text": text, "wav_name": c.request.WavName, "is_final": is, "timestamp": "[[100,200],[200,300]]",
+	}
+	switch c.variant {
+	case TwoPass:
+		m["index"], m["start_time"], m["end_time"] = c.sentence, 0, 1000
+	case Python, OldPython:
+		m["timestamp"] = [][]int{{100, 200}, {200, 300}}
+	case Offline:
 	}
 	switch {
 	case c.variant == Offline || c.request.Mode == "offline":
