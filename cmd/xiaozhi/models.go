@@ -45,13 +45,17 @@ func modelsMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		return tryModel(ctx, flags, args, stderr)
 	}
 	data := flags.String("data", "data", message.Both("command/flag-data"))
-	mirror := flags.String("mirror", os.Getenv("XIAOZHI_MODELS_MIRROR"), message.Both("models/flag-mirror"))
+	mirror := flags.String("mirror", "", message.Both("models/flag-mirror"))
 	names, err := namesAndFlags(flags, args)
 	if err != nil {
 		return exit(err)
 	}
-	c := &modelsCommand{store: &models.Store{Dir: filepath.Join(*data, "models"), Mirror: *mirror, Inspect: inspectModel}, stdout: stdout, stderr: stderr}
-	if c.entries, err = models.Catalogue(filepath.Join(*data, "models.yaml")); err != nil {
+	known, err := models.Load(filepath.Join(*data, "models.yaml"))
+	c := &modelsCommand{
+		store:   &models.Store{Dir: filepath.Join(*data, "models"), Mirror: cmp.Or(*mirror, known.Mirror), Inspect: inspectModel},
+		entries: known.Models, stdout: stdout, stderr: stderr,
+	}
+	if err = errors.Join(err, models.CheckMirror(*mirror)); err != nil {
 		return c.failed(err)
 	}
 	switch {

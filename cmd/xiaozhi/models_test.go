@@ -92,7 +92,7 @@ func TestModels(t *testing.T) {
 	if code := run(t.Context(), []string{"models", "try", "--library=/nowhere/lib.so", "--", dir}, &out, &out); code != 1 || !strings.Contains(out.String(), "nothing in") {
 		t.Errorf("try: %d %s", code, out.String())
 	}
-	if err := os.WriteFile(filepath.Join(data, "models.yaml"), []byte("- {name: x}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(data, "models.yaml"), []byte("models: [{name: x}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if code, out := do("list"); code != 1 || !strings.Contains(out, "models.yaml") {

@@ -73,28 +73,34 @@ func (e Entry) Verified() bool {
 	})
 }
 
-// Catalogue returns the known entries for this machine, and those of a file of the owner's, which need not be
-// there. An entry of the file replaces one of the same name.
-func Catalogue(own string) ([]Entry, error) {
-	entries, err := parse(known)
+// Catalogue lists models, and may say where else their files are.
+type Catalogue struct {
+	Mirror string  `yaml:"mirror"` // address of a folder, https, http or file, that has the files in place of their sources; "": none
+	Models []Entry `yaml:"models"`
+}
+
+// Load returns the known entries for this machine, and what a file of the owner's says, which need not be there. An
+// entry of the file replaces one of the same name.
+func Load(own string) (Catalogue, error) {
+	c, err := parse(known)
 	if err != nil {
-		return nil, fmt.Errorf("catalogue.yaml: %w", err)
+		return Catalogue{}, fmt.Errorf("catalogue.yaml: %w", err)
 	}
 	text, err := os.ReadFile(own)
 	if own == "" || errors.Is(err, fs.ErrNotExist) {
-		return entries, nil
+		return c, nil
 	}
-	var more []Entry
+	var more Catalogue
 	if err == nil {
 		more, err = parse(text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", own, err)
+		return Catalogue{}, fmt.Errorf("%s: %w", own, err)
 	}
-	entries = slices.DeleteFunc(entries, func(e Entry) bool {
-		return slices.ContainsFunc(more, func(m Entry) bool { return m.Name == e.Name })
+	others := slices.DeleteFunc(c.Models, func(e Entry) bool {
+		return slices.ContainsFunc(more.Models, func(m Entry) bool { return m.Name == e.Name })
 	})
-	return append(entries, more...), nil
+	return Catalogue{more.Mirror, append(others, more.Models...)}, nil
 }
 
 // name is what an entry may be called: it becomes a folder.
@@ -105,28 +111,43 @@ var checksum = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // maxEntries bounds a catalogue.
 const maxEntries = 1000
 
-// parse reads entries and leaves out those for other machines.
-func parse(text []byte) ([]Entry, error) {
-	var all []Entry
+// parse reads a catalogue and leaves out entries for other machines.
+func parse(text []byte) (Catalogue, error) {
+	var all Catalogue
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&all); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return Catalogue{}, err
 	}
-	if len(all) > maxEntries {
-		return nil, fmt.Errorf("%d entries: at most %d", len(all), maxEntries)
+	if len(all.Models) > maxEntries {
+		return Catalogue{}, fmt.Errorf("%d models: at most %d", len(all.Models), maxEntries)
 	}
-	var here []Entry
-	for _, e := range all {
+	if err := CheckMirror(all.Mirror); err != nil {
+		return Catalogue{}, err
+	}
+	here := Catalogue{Mirror: all.Mirror}
+	for _, e := range all.Models {
 		if err := e.check(); err != nil {
-			return nil, fmt.Errorf("entry %q: %w", e.Name, err)
+			return Catalogue{}, fmt.Errorf("model %q: %w", e.Name, err)
 		}
 		if e.Platform == "" || e.Platform == runtime.GOOS+"/"+runtime.GOARCH {
-			here = append(here, e)
+			here.Models = append(here.Models, e)
 		}
 	}
 	return here, nil
 }
+
+// CheckMirror reports what is wrong with the address of a mirror; "" is none.
+func CheckMirror(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || address != "" && !slices.Contains(schemes, u.Scheme) {
+		return fmt.Errorf("mirror %q: want an address of a folder, such as https://example.org/models or file:///media/usb", address)
+	}
+	return nil
+}
+
+// schemes are those of addresses that can be fetched.
+var schemes = []string{"https", "http", "file"}
 
 func (e Entry) check() error {
 	switch {
@@ -146,7 +167,7 @@ func (e Entry) check() error {
 			if err != nil || u.Path == "" || s.file() == "." || s.file() == "/" || s.file() == ".." {
 				return fmt.Errorf("source %q is no address of a file", s.URL)
 			}
-			if !slices.Contains([]string{"", "https", "http", "file"}, u.Scheme) {
+			if u.Scheme != "" && !slices.Contains(schemes, u.Scheme) {
 				return fmt.Errorf("source %q: want https, http or file", s.URL)
 			}
 			if s.SHA256 != "" && !checksum.MatchString(s.SHA256) {

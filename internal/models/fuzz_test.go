@@ -43,11 +43,11 @@ func FuzzUnpack(f *testing.F) {
 }
 
 func FuzzCatalogue(f *testing.F) {
-	f.Add("- {name: a, role: asr, parts: [{sources: [{url: 'https://a/b'}]}]}")
+	f.Add("models: [{name: a, role: asr, parts: [{sources: [{url: 'https://a/b'}]}]}]")
 	f.Add(string(known[:2000]))
 	f.Fuzz(func(t *testing.T, text string) {
-		entries, err := parse([]byte(text))
-		for _, e := range entries {
+		c, err := parse([]byte(text))
+		for _, e := range c.Models {
 			if err == nil && (!filepath.IsLocal(e.Name) || e.Parts[0].Sources[0].file() == "") {
 				t.Errorf("%+v", e)
 			}

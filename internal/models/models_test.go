@@ -108,12 +108,12 @@ func read(t *testing.T, file string) string {
 
 func TestCatalogue(t *testing.T) {
 	t.Parallel()
-	entries, err := models.Catalogue("")
+	c, err := models.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	roles := map[string]int{}
-	for _, e := range entries {
+	for _, e := range c.Models {
 		roles[e.Role]++
 		if e.Size() == 0 || e.Licence == "" {
 			t.Errorf("%s: size %d, licence %q", e.Name, e.Size(), e.Licence)
@@ -128,22 +128,26 @@ func TestCatalogue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("- {name: sensevoice, role: asr, licence: x, parts: [{sources: [{url: 'https://me.example.org/mine.zip'}]}]}\n- {name: other, role: asr, platform: plan9/mips, parts: [{sources: [{url: 'a.zip'}]}]}\n")
-	entries, err = models.Catalogue(own)
-	e, found := models.Find(entries, "sensevoice")
-	if err != nil || found != nil || e.Parts[0].Sources[0].URL != "https://me.example.org/mine.zip" || e.Verified() {
+	write("mirror: file:///media/usb\nmodels:\n- {name: sensevoice, role: asr, licence: x, parts: [{sources: [{url: 'https://me.example.org/mine.zip'}]}]}\n- {name: other, role: asr, platform: plan9/mips, parts: [{sources: [{url: 'a.zip'}]}]}\n")
+	c, err = models.Load(own)
+	e, found := models.Find(c.Models, "sensevoice")
+	if err != nil || found != nil || c.Mirror != "file:///media/usb" || e.Parts[0].Sources[0].URL != "https://me.example.org/mine.zip" || e.Verified() {
 		t.Errorf("own entry: %+v, %v, %v", e, err, found)
 	}
-	if _, err := models.Find(entries, "other"); !errors.Is(err, models.ErrUnknown) {
+	if _, err := models.Find(c.Models, "other"); !errors.Is(err, models.ErrUnknown) {
 		t.Errorf("an entry for another machine: %v", err)
+	}
+	write("mirror: usb")
+	if _, err := models.Load(own); err == nil || !strings.Contains(err.Error(), `mirror "usb"`) {
+		t.Errorf("a bad mirror: %v", err)
 	}
 	for _, bad := range []string{
 		"- {name: ../x, role: asr, parts: [{sources: [{url: 'a.zip'}]}]}", "- {name: x, role: llm, parts: [{sources: [{url: 'a.zip'}]}]}",
 		"- {name: x, role: asr}", "- {name: x, role: asr, parts: [{}]}", "- {name: x, role: asr, parts: [{sources: [{url: 'ftp://a/b'}]}]}",
 		"- {name: x, role: asr, parts: [{sources: [{url: 'a', sha256: XYZ}]}]}", "- {name: x, rule: asr}", "- [", "- {name: x, role: asr, parts: [{keep: ['['], sources: [{url: a}]}]}",
 	} {
-		write(bad)
-		if _, err := models.Catalogue(own); err == nil || !strings.Contains(err.Error(), own) {
+		write("models:\n" + bad)
+		if _, err := models.Load(own); err == nil || !strings.Contains(err.Error(), own) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
