@@ -166,6 +166,10 @@ type Socket struct {
 // Header returns the headers of the upgrade.
 func (s *Socket) Header() http.Header { return s.header }
 
+// Limit bounds the messages that may come, in bytes. It is for whoever has just dialled,
+// and for services whose messages are small: one that does not end is noticed sooner.
+func (s *Socket) Limit(bytes int64) { s.conn.SetReadLimit(bytes) }
+
 // Bind makes the end of another context close the socket, in place of the one it was
 // dialled with: a kept socket belongs to one request after another. The function that it
 // returns ends that; it says whether the socket is still open for the next.
