@@ -1,0 +1,97 @@
+package baidu
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/servicetest"
+	fake "xiaozhi/internal/servicetest/baidu"
+	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/service"
+)
+
+// open makes a recogniser of a server.
+func open(t *testing.T, url string) providers.ASR {
+	t.Helper()
+	a, err := Kind().ASR(service.Section{
+		Name: "ears", Key: servicetest.Key, Secret: servicetest.Secret, BaseURL: url, Timeouts: service.Timeouts{First: 900 * time.Millisecond},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// hear has sound recognised.
+func hear(t *testing.T, a providers.ASR, pcm []int16) (providers.Transcript, error) {
+	t.Helper()
+	stream, err := a.Open(t.Context(), providers.ASRRequest{Rate: 16000, Language: "zh-CN"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(stream.Write(pcm), stream.CloseWrite()); err != nil {
+		t.Fatal(err)
+	}
+	for tr, err := range stream.Transcripts() {
+		return tr, err
+	}
+	t.Fatal("nothing came")
+	return providers.Transcript{}, nil
+}
+
+var tone = servicetest.Samples(servicetest.Speech(strings.Repeat("a", 30), 16000))
+
+func TestContract(t *testing.T) {
+	providertest.TestRecogniserContract(t, providertest.Case{
+		Kind: Kind(), Fake: fake.New, Uploads: true, Reuses: true,
+		Kinds: map[servicetest.Fault][]providers.Kind{servicetest.WrongModel: {providers.Unauthorized}},
+	})
+}
+
+func TestSilenceAndLength(t *testing.T) {
+	a := open(t, fake.New(t).URL())
+	if tr, err := hear(t, a, make([]int16, 16000)); tr.Text != "" || err != nil {
+		t.Errorf("of silence: %+v, %v", tr, err)
+	}
+	if tr, err := hear(t, a, append(make([]int16, 60*16000), tone...)); tr.Text != servicetest.Words || err != nil {
+		t.Errorf("of a minute and more: %+v, %v", tr, err)
+	}
+}
+
+// The service forgets every token here.
+func TestTokensAreReplacedOnce(t *testing.T) {
+	tokens, asked := 0, ""
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/oauth/2.0/token" {
+			tokens++
+			_, _ = fmt.Fprintf(w, `{"access_token":"token-%d","expires_in":2592000}`, tokens)
+			return
+		}
+		asked = r.URL.Path
+		_, _ = fmt.Fprint(w, `{"err_no":110,"err_msg":"Access token invalid or no longer valid token-2"}`)
+	}))
+	defer s.Close()
+	_, err := hear(t, open(t, s.URL), tone)
+	if tokens != 2 || asked != "/server_api" || err == nil || strings.Contains(err.Error(), "token-2") {
+		t.Errorf("%d tokens, asked %s, %v", tokens, asked, err)
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	f.Add(`{"err_no":0,"result":["a"]}`)
+	f.Add(`{"err_no":3301}`)
+	f.Fuzz(func(t *testing.T, data string) {
+		var a answer
+		if readJSON(strings.NewReader(data), &a) == nil {
+			if words, err := a.text(); words != "" && err != nil {
+				t.Errorf("%q and %v", words, err)
+			}
+		}
+	})
+}
