@@ -18,6 +18,7 @@ import (
 const (
 	soundFrame = 40 * time.Millisecond // 1280 bytes, as the vendor advises
 	soundPace  = 2                     // a late connection may catch up so much faster than it is spoken
+	maxAnswer  = 1 << 20               // bytes
 	longest    = 55 * time.Second      // of a session, which the service ends after 60 s
 	classicEnd = 10000                 // ms of silence after which the service ends a session: its maximum
 	sparkEnd   = 60000                 // the same of the large model
@@ -42,7 +43,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 		language: s.Text("language", ""), accent: s.Text("accent", "mandarin"), domain: s.Text("domain", ""), extra: s.Extra,
 	}
 	return recognition.New(recognition.Options{
-		Account: c.dialer.Account(), Dial: e.dial, Frame: soundFrame, Pace: soundPace, Final: s.Timeouts.First,
+		Account: c.dialer.Account(), Dial: e.dial, Frame: soundFrame, Pace: s.Number("pace", soundPace), Final: s.Timeouts.First,
 	}), nil
 }
 
@@ -98,6 +99,7 @@ func (e *ears) dial(ctx context.Context, req providers.ASRRequest) (recognition.
 	if err != nil {
 		return nil, err
 	}
+	socket.Limit(maxAnswer)
 	return &hearing{Socket: socket, ears: e, req: req, text: pieces{}, ended: make(chan struct{})}, nil
 }
 

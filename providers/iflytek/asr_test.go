@@ -54,55 +54,28 @@ func hear(ctx context.Context, t *testing.T, a providers.ASR, pcm []int16) (part
 	return 0, providers.Transcript{}, nil
 }
 
-func TestASRContract(t *testing.T) {
-	t.Parallel()
-	providertest.TestASR(t, func(t *testing.T) providers.ASR { return open(t, section(fake.New(t), service.ASR, spark)) }, tone)
-}
-
-func TestASRFaults(t *testing.T) {
-	t.Parallel()
-	for fault, want := range map[servicetest.Fault]string{
-		servicetest.None: "", servicetest.WrongKey: "unauthorized", servicetest.NoMoney: "unauthorized", servicetest.RateLimited: "rate_limited",
-		servicetest.WrongModel: "bad_request", servicetest.ClockAhead: "", servicetest.Slow: "", servicetest.Odd: "", servicetest.Parts: "",
-		servicetest.Late: "", servicetest.Silent: "unavailable", servicetest.Cut: "unavailable", servicetest.Closed: "unavailable",
-		servicetest.Broken: "unavailable", servicetest.Huge: "any", // the text before it is taken if the message takes too long
-	} {
-		models := []string{spark, iat}
-		if want == "unavailable" || want == "any" {
-			models = models[:1] // both services fail alike
-		}
-		for _, model := range models {
-			t.Run(fault.String()+" "+model, func(t *testing.T) {
-				t.Parallel()
-				s := fake.New(t)
-				s.Fail(fault)
-				partials, tr, err := hear(t.Context(), t, open(t, section(s, service.ASR, model)), tone)
-				failed, ok := errors.AsType[*providers.Error](err)
-				switch {
-				case want == "" && (err != nil || partials == 0 || tr.Text != servicetest.Words || tr.Provider != "xf"):
-					t.Errorf("heard %+v after %d partial texts, %v", tr, partials, err)
-				case want == "any":
-				case want != "" && (!ok || failed.Kind.String() != want || strings.Contains(err.Error(), servicetest.Secret) || strings.Contains(err.Error(), "signature=")):
-					t.Errorf("failed with %v, want %s", err, want)
-				}
-			})
-		}
-	}
-}
-
-func TestSilenceIsNothing(t *testing.T) {
-	t.Parallel()
+func TestRecogniserContract(t *testing.T) {
 	for _, model := range []string{spark, iat} {
-		if _, tr, err := hear(t.Context(), t, open(t, section(fake.New(t), service.ASR, model)), make([]int16, 8000)); tr.Text != "" || err != nil {
-			t.Errorf("of silence: %+v, %v", tr, err)
-		}
+		t.Run(model, func(t *testing.T) {
+			providertest.TestRecogniserContract(t, providertest.Case{
+				Kind: Kind(), Fake: fake.New,
+				Section: func(s *service.Section) {
+					s.Models = map[service.Role]string{service.ASR: model}
+					s.Settings = map[string]any{"pace": 20} // the fake does not mind, and the test need not wait
+				},
+				Kinds: map[servicetest.Fault][]providers.Kind{servicetest.NoMoney: {providers.Unauthorized}},
+				Skip: map[servicetest.Fault]string{
+					servicetest.WrongVoice: "a recogniser has none",
+					servicetest.Ends:       "the fake hears the same words in each session: see TestSessionsThatTheServiceEnds",
+				},
+			})
+		})
 	}
 }
 
 // The service ends its sessions at a pause of its own choice: what is said after that
 // goes into another one.
 func TestSessionsThatTheServiceEnds(t *testing.T) {
-	t.Parallel()
 	s := fake.New(t)
 	s.Fail(servicetest.Ends)
 	_, tr, err := hear(t.Context(), t, open(t, section(s, service.ASR, spark)), tone)
@@ -113,7 +86,6 @@ func TestSessionsThatTheServiceEnds(t *testing.T) {
 
 // A session takes a minute at most: what is longer goes on in another one.
 func TestSessionsAreNotTooLong(t *testing.T) {
-	t.Parallel()
 	s := fake.New(t)
 	c, err := newClient(section(s, service.ASR, iat), iatAddress)
 	if err != nil {
@@ -124,18 +96,6 @@ func TestSessionsAreNotTooLong(t *testing.T) {
 	_, tr, err := hear(t.Context(), t, a, tone)
 	if err != nil || s.Conns() != 2 || len(tr.Text) <= len(servicetest.Words) {
 		t.Errorf("heard %+v in %d sessions, %v", tr, s.Conns(), err)
-	}
-}
-
-func TestCancelledWhileTheServiceIsSilent(t *testing.T) {
-	t.Parallel()
-	s := fake.New(t)
-	s.Fail(servicetest.Silent)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	begun := time.Now()
-	if _, _, err := hear(ctx, t, open(t, section(s, service.ASR, spark)), tone); err != context.DeadlineExceeded || time.Since(begun) > 130*time.Millisecond { //nolint:errorlint // it must be unchanged
-		t.Errorf("got %v after %v", err, time.Since(begun))
 	}
 }
 

@@ -52,10 +52,11 @@ func Kind() service.Kind {
 		},
 		Formats: []string{"pcm"},
 		More: []service.Setting{
-			{Name: "language"}, {Name: "accent"}, {Name: "domain"}, {Name: "volume", Type: service.Number}, {Name: "pitch", Type: service.Number},
+			{Name: "language"}, {Name: "accent"}, {Name: "domain"}, {Name: "pace", Type: service.Number}, {Name: "volume", Type: service.Number}, {Name: "pitch", Type: service.Number},
 			{Name: "oral_level", Values: []string{"high", "mid", "low"}}, {Name: "most_connections", Type: service.Number},
 		},
 		ASR: newASR,
+		TTS: newTTS,
 	}
 }
 

@@ -1,0 +1,61 @@
+package iflytek
+
+import (
+	"testing"
+
+	"xiaozhi/internal/servicetest"
+	fake "xiaozhi/internal/servicetest/iflytek"
+	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/service"
+)
+
+func TestVoiceContract(t *testing.T) {
+	for _, model := range []string{online, oral} {
+		t.Run(model, func(t *testing.T) {
+			providertest.TestVoiceContract(t, providertest.Case{
+				Kind: Kind(), Fake: fake.New,
+				Section: func(s *service.Section) { s.Models = map[service.Role]string{service.TTS: model} },
+				Kinds: map[servicetest.Fault][]providers.Kind{
+					// One code says that a service, a voice or its quota is not there.
+					servicetest.NoMoney: {providers.Unauthorized}, servicetest.WrongVoice: {providers.Unauthorized},
+				},
+			})
+		})
+	}
+}
+
+func TestServiceOfAVoice(t *testing.T) {
+	for voice, want := range map[string]bool{
+		"xiaoyan": false, "aisjiuxu": false, "x_xiaoyan": false, "x5_lingxiaoxuan_flow": true, "x4_lingxiaoxuan_oral": true, "x4_lingxiaoyu_emo": true,
+	} {
+		if got := superhuman(voice); got != want {
+			t.Errorf("%s: super-humanoid %v, want %v", voice, got, want)
+		}
+	}
+}
+
+func TestTextWithoutMarkup(t *testing.T) {
+	if got, want := plain("a [p500]\tb\n[=zhuo2]"), "a (p500) b (=zhuo2)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestSpeeds(t *testing.T) {
+	for speed, want := range map[float64]int{0: 50, 1: 50, 0.5: 0, 0.1: 0, 0.75: 25, 1.5: 75, 2: 100, 9: 100} {
+		if got := level(speed); got != want {
+			t.Errorf("a speed of %v is %d, want %d", speed, got, want)
+		}
+	}
+}
+
+func TestRates(t *testing.T) {
+	for _, test := range []struct {
+		asked, want int
+		large       bool
+	}{{0, 16000, false}, {0, 24000, true}, {8000, 8000, true}, {24000, 16000, false}, {44100, 24000, true}} {
+		if got := rateOf(test.asked, test.large); got != test.want {
+			t.Errorf("%+v: %d Hz", test, got)
+		}
+	}
+}
