@@ -21,6 +21,7 @@ const (
 	wholeMode = "bigmodel_nostream"    // answers at the end; the only one that takes a language
 	hearFrame = 200 * time.Millisecond // as the vendor advises
 	endWindow = 10000                  // ms of silence after which the service would end a sentence: we do that
+	maxAnswer = 1 << 20                // bytes
 	codeEmpty = "45000002"             // nothing was sent
 	codeLate  = "45000081"             // nothing more was sent in time
 )
@@ -86,6 +87,7 @@ func (e *ears) dial(ctx context.Context, req providers.ASRRequest) (recognition.
 	if err != nil {
 		return nil, err
 	}
+	socket.Limit(maxAnswer)
 	if err := socket.WriteBinary(first); err != nil {
 		socket.Close()
 		return nil, err
@@ -116,7 +118,7 @@ func (s *hearingSession) Receive() (recognition.Result, error) {
 	if s.over {
 		return recognition.Result{Kind: recognition.Over}, nil
 	}
-	f, err := read(s.Socket)
+	f, err := read(s.Socket, 0)
 	if refused, ok := errors.AsType[*transport.Refusal](err); ok && (refused.Code == codeEmpty || refused.Code == codeLate && s.finished.Load()) {
 		return recognition.Result{Kind: recognition.Over}, nil
 	}

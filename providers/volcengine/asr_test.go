@@ -54,46 +54,18 @@ func hear(ctx context.Context, t *testing.T, a providers.ASR, pcm []int16, phras
 	return 0, providers.Transcript{}, nil
 }
 
-func TestASRContract(t *testing.T) {
-	t.Parallel()
-	providertest.TestASR(t, func(t *testing.T) providers.ASR { return open(t, section(fake.New(t))) }, tone)
-}
-
-func TestASRFaults(t *testing.T) {
-	t.Parallel()
-	for fault, want := range map[servicetest.Fault]string{
-		servicetest.None: "", servicetest.WrongKey: "unauthorized", servicetest.NoMoney: "no_credit", servicetest.RateLimited: "rate_limited",
-		servicetest.WrongModel: "unauthorized", servicetest.Slow: "", servicetest.Odd: "", servicetest.Parts: "", servicetest.Stale: "", servicetest.Late: "",
-		servicetest.Silent: "unavailable", servicetest.Cut: "unavailable", servicetest.Closed: "unavailable", servicetest.Broken: "unavailable",
-		servicetest.Huge: "any", // the text before it is taken if the message takes too long
-	} {
-		t.Run(fault.String(), func(t *testing.T) {
-			t.Parallel()
-			s := fake.New(t)
-			s.Fail(fault)
-			partials, tr, err := hear(t.Context(), t, open(t, section(s)), tone)
-			failed, ok := errors.AsType[*providers.Error](err)
-			switch {
-			case want == "" && (err != nil || partials == 0 || tr.Text != servicetest.Words || tr.Provider != "volc"):
-				t.Errorf("heard %+v after %d partial texts, %v", tr, partials, err)
-			case want == "any":
-			case want != "" && (!ok || failed.Kind.String() != want || strings.Contains(err.Error(), servicetest.Key)):
-				t.Errorf("failed with %v, want %s", err, want)
-			}
-		})
-	}
-}
-
-func TestSilenceIsNothing(t *testing.T) {
-	t.Parallel()
-	if _, tr, err := hear(t.Context(), t, open(t, section(fake.New(t))), make([]int16, 16000)); tr.Text != "" || err != nil {
-		t.Errorf("of silence: %+v, %v", tr, err)
-	}
+func TestRecogniserContract(t *testing.T) {
+	providertest.TestRecogniserContract(t, providertest.Case{
+		Kind: Kind(), Fake: fake.New,
+		Kinds: map[servicetest.Fault][]providers.Kind{
+			servicetest.WrongModel: {providers.Unauthorized}, // a resource that was not bought
+		},
+		Skip: map[servicetest.Fault]string{servicetest.WrongVoice: "a recogniser has none"},
+	})
 }
 
 // The new console has one key, and no app id.
 func TestKeyAloneAndModes(t *testing.T) {
-	t.Parallel()
 	for _, mode := range []string{"bigmodel", "bigmodel_async", "bigmodel_nostream"} {
 		s := fake.New(t)
 		sec := section(s)
@@ -126,18 +98,6 @@ func TestRequestSaysWhatWasSet(t *testing.T) {
 			h.Request.Corpus.Context != `{"hotwords":[{"word":"lamp"},{"word":"fan"}]}` {
 			t.Errorf("%s: %s", mode, b[8:])
 		}
-	}
-}
-
-func TestCancelledWhileTheServiceIsSilent(t *testing.T) {
-	t.Parallel()
-	s := fake.New(t)
-	s.Fail(servicetest.Silent)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	begun := time.Now()
-	if _, _, err := hear(ctx, t, open(t, section(s)), tone); err != context.DeadlineExceeded || time.Since(begun) > 130*time.Millisecond { //nolint:errorlint // it must be unchanged
-		t.Errorf("got %v after %v", err, time.Since(begun))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
@@ -63,9 +64,11 @@ func Kind() service.Kind {
 			{Name: "tts_mode", Values: []string{"bidirection", "unidirectional"}},
 			{Name: "end_window_size", Type: service.Number},
 			{Name: "loudness", Type: service.Number},
+			{Name: "keep", Type: service.Number}, // seconds
 			{Name: "most_connections", Type: service.Number},
 		},
 		ASR: newASR,
+		TTS: newTTS,
 	}
 }
 
@@ -201,8 +204,8 @@ func refusal(code uint32, payload []byte, logID string) *transport.Refusal {
 }
 
 // read returns the next frame. An error's frame, and a text, which is one too, are a [*transport.Refusal].
-func read(s *transport.Socket) (frame, error) {
-	text, message, err := s.Read(0)
+func read(s *transport.Socket, within time.Duration) (frame, error) {
+	text, message, err := s.Read(within)
 	if err != nil {
 		return frame{}, err
 	}

@@ -1,0 +1,242 @@
+package volcengine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"xiaozhi/providers"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/synthesis"
+	"xiaozhi/providers/transport"
+)
+
+const (
+	bidirection    = "bidirection"
+	unidirectional = "unidirectional"
+	speakPath      = "/api/v3/tts/"
+	speakRate      = 24000 // Hz
+	speakBits      = 64000 // bit/s of compressed sound: the service's own choice may be 8000
+	firstTime      = 5 * time.Second
+	keepTime       = 50 // seconds in which a connection waits for the next sentence
+	defaultVoice   = "zh_female_vv_uranus_bigtts"
+)
+
+// voices are the voices of a section. A connection belongs to one resource, and so does a
+// voice: there is a driver for each resource.
+type voices struct {
+	section service.Section
+	model   string // a resource for all voices; "": by the voice
+	one     bool   // unidirectional: a message holds the whole text
+	first   time.Duration
+	drivers map[string]*synthesis.Voice
+}
+
+// newTTS makes the voices of a section.
+func newTTS(s service.Section) (providers.TTS, error) {
+	v := &voices{
+		section: s, model: s.Model(service.TTS, ""), one: s.Text("tts_mode", bidirection) == unidirectional,
+		first: cmp.Or(s.Timeouts.First, firstTime), drivers: map[string]*synthesis.Voice{},
+	}
+	for _, resource := range []string{cmp.Or(v.model, speaks2), speaks1, clones2} {
+		c, err := newClient(s, resource)
+		if err != nil {
+			return nil, err
+		}
+		v.drivers[resource] = synthesis.New(synthesis.Options{
+			Account: c.dialer.Account(), Dial: func(ctx context.Context) (synthesis.Conn, error) { return v.dial(ctx, c) },
+			Format: decoded(v.format()), Rate: v.rate(), Keep: time.Duration(s.Number("keep", keepTime)) * time.Second, Idle: 1,
+			First: v.first, Next: s.Timeouts.Next,
+		})
+	}
+	return v, nil
+}
+
+// Name returns the section's name.
+func (v *voices) Name() string { return v.section.Name }
+
+// Warm gets a connection ready for the voice that speaks as a rule.
+func (v *voices) Warm(ctx context.Context) error {
+	return v.driver(v.section.Voice(providers.TTSRequest{}, defaultVoice)).Warm(ctx)
+}
+
+// Synthesize streams the sound of one sentence.
+func (v *voices) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	req.Voice = v.section.Voice(req, defaultVoice)
+	return v.driver(req.Voice).Synthesize(ctx, req)
+}
+
+// driver returns the driver of the resource that a voice belongs to.
+func (v *voices) driver(voice string) *synthesis.Voice {
+	return v.drivers[cmp.Or(v.model, resourceOf(voice))]
+}
+
+// resourceOf returns the resource that a voice belongs to.
+func resourceOf(voice string) string {
+	switch {
+	case strings.HasPrefix(voice, "S_"): // one that was cloned
+		return clones2
+	case strings.Contains(voice, "_uranus_") || strings.HasPrefix(voice, "saturn_"):
+		return speaks2
+	}
+	return speaks1
+}
+
+// format is the service's name of the format of the sound.
+func (v *voices) format() string {
+	switch v.section.Format {
+	case "mp3":
+		return "mp3"
+	case "opus", "ogg_opus":
+		return "ogg_opus"
+	}
+	return "pcm"
+}
+
+// decoded is the format as our decoder calls it.
+func decoded(format string) string { return strings.TrimPrefix(format, "ogg_") }
+
+func (v *voices) rate() int { return cmp.Or(v.section.Rate, speakRate) }
+
+// params say how a text is to be spoken.
+func (v *voices) params(voice string) speechText {
+	a := &speechAudio{Format: v.format(), Rate: v.rate(), Speed: speechRate(v.section.Speed), Loudness: int(v.section.Number("loudness", 0))}
+	if a.Format != "pcm" {
+		a.BitRate = speakBits
+	}
+	return speechText{Speaker: voice, Audio: a}
+}
+
+// message makes the JSON of a message about a text, with what the settings add.
+func (v *voices) message(event int, params speechText, extra map[string]any) ([]byte, error) {
+	m := speaking{User: hearingUser{UID: cmp.Or(v.section.ID, "xiaozhi")}, Event: event, Params: params}
+	if event != 0 {
+		m.Namespace = "BidirectionalTTS"
+	}
+	return merge(m, extra)
+}
+
+// dial opens a connection that is ready for a sentence.
+func (v *voices) dial(ctx context.Context, c *client) (synthesis.Conn, error) {
+	path := speakPath + bidirection
+	if v.one {
+		path = speakPath + "unidirectional/stream"
+	}
+	socket, err := c.dial(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	l := &voiceLine{Socket: socket, v: v}
+	if !v.one {
+		err = l.connect()
+	}
+	if err != nil {
+		socket.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// voiceLine is a connection of the voices.
+type voiceLine struct {
+	*transport.Socket
+	v       *voices
+	req     providers.TTSRequest
+	session string // that speaks; of unidirectional voices, "" until it is known
+	before  string // the session before
+}
+
+// connect says hello.
+func (l *voiceLine) connect() error {
+	if err := l.WriteBinary(frame{kind: typeRequest, flags: flagEvent, json: true, event: eventStartConnection, payload: []byte("{}")}.bytes()); err != nil {
+		return err
+	}
+	for {
+		f, err := l.next(l.v.first)
+		switch {
+		case err != nil:
+			return err
+		case f.event == eventConnectionStarted:
+			return nil
+		}
+	}
+}
+
+// next returns the next frame. Events that say that something failed are a [*transport.Refusal].
+func (l *voiceLine) next(within time.Duration) (frame, error) {
+	f, err := read(l.Socket, within)
+	if err != nil {
+		return f, err
+	}
+	if f.event == eventConnectionFailed || f.event == eventSessionFailed && f.id == l.session {
+		return f, refusal(0, f.payload, l.Header().Get(logHeader))
+	}
+	return f, nil
+}
+
+// send sends an event of the session.
+func (l *voiceLine) send(event int, payload []byte) error {
+	return l.WriteBinary(frame{kind: typeRequest, flags: flagEvent, json: true, event: int32(event), id: l.session, payload: payload}.bytes())
+}
+
+// Say begins a sentence.
+func (l *voiceLine) Say(req providers.TTSRequest) error {
+	l.req, l.before, l.session = req, l.session, ""
+	params := l.v.params(req.Voice)
+	if l.v.one {
+		params.Text = req.Text
+		b, err := l.v.message(0, params, l.v.section.Extra)
+		if err != nil {
+			return err
+		}
+		return l.WriteBinary(frame{kind: typeRequest, json: true, payload: b}.bytes())
+	}
+	l.session = newID() // one is never used again
+	b, err := l.v.message(eventStartSession, params, l.v.section.Extra)
+	if err != nil {
+		return err
+	}
+	return l.send(eventStartSession, b)
+}
+
+// text sends the text, which may not come before the session has started, and its end.
+func (l *voiceLine) text() error {
+	b, err := l.v.message(eventTaskRequest, speechText{Text: l.req.Text}, nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.send(eventTaskRequest, b), l.send(eventFinishSession, []byte("{}")))
+}
+
+// Receive returns more of the sound.
+func (l *voiceLine) Receive(within time.Duration) ([]byte, error) {
+	f, err := l.next(within)
+	if err != nil {
+		return nil, err
+	}
+	if l.v.one && l.session == "" && f.id != l.before {
+		l.session = f.id
+	}
+	if f.id != l.session {
+		return nil, nil // of the sentence before
+	}
+	switch f.event {
+	case eventSessionStarted:
+		if !l.v.one {
+			return nil, l.text()
+		}
+	case eventSessionFinished, eventSessionCanceled:
+		return nil, io.EOF
+	case eventTTSResponse:
+		return f.payload, nil
+	}
+	return nil, nil
+}
+
+// Cancel gives the connection up: all of the text was sent, and what is left of its sound
+// would have to be waited for.
+func (l *voiceLine) Cancel() bool { return false }

@@ -1,0 +1,88 @@
+package volcengine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/servicetest"
+	fake "xiaozhi/internal/servicetest/volcengine"
+	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/service"
+)
+
+func TestVoiceContract(t *testing.T) {
+	for _, mode := range []string{bidirection, unidirectional} {
+		t.Run(mode, func(t *testing.T) {
+			providertest.TestVoiceContract(t, providertest.Case{
+				Kind: Kind(), Fake: fake.New, Reuses: true, Keeps: true,
+				Section: func(s *service.Section) { s.Settings = map[string]any{"tts_mode": mode} },
+				Kinds: map[servicetest.Fault][]providers.Kind{
+					servicetest.WrongModel: {providers.Unauthorized}, servicetest.WrongVoice: {providers.Unauthorized, providers.BadRequest},
+				},
+			})
+		})
+	}
+}
+
+// The compressed formats are those that a slow line wants.
+func TestFormats(t *testing.T) {
+	for format, packets := range map[string]bool{"mp3": false, "opus": true, "pcm": false} {
+		s := section(fake.New(t))
+		s.Format, s.Rate = format, 24000
+		v, err := Kind().TTS(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var length time.Duration
+		passed := false
+		for piece, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: servicetest.Words, Language: "zh"}) {
+			if err != nil {
+				t.Fatalf("%s: %v", format, err)
+			}
+			passed = passed || len(piece.Packets) > 0
+			length += time.Duration(len(piece.Packets)) * 60 * time.Millisecond
+			if piece.Rate > 0 {
+				length += time.Duration(len(piece.PCM)) * time.Second / time.Duration(piece.Rate)
+			}
+		}
+		want := time.Duration(len([]rune(servicetest.Words))) * servicetest.PerRune
+		if length < want*9/10 || length > want*13/10 || passed != packets {
+			t.Errorf("%s: %v of sound, want %v; packets %v", format, length, want, passed)
+		}
+	}
+}
+
+func TestResourceOfAVoice(t *testing.T) {
+	for voice, want := range map[string]string{
+		"zh_female_vv_uranus_bigtts": speaks2, "saturn_zh_female_keainvsheng_tob": speaks2, "zh_female_wanwanxiaohe_moon_bigtts": speaks1,
+		"BV001_streaming": speaks1, "S_abc": clones2,
+	} {
+		if got := resourceOf(voice); got != want {
+			t.Errorf("%s belongs to %s, want %s", voice, got, want)
+		}
+	}
+}
+
+func TestSpeechRates(t *testing.T) {
+	for speed, want := range map[float64]int{0: 0, 1: 0, 0.5: -50, 0.1: -50, 1.29: 29, 0.9: -10, 2: 100, 5: 100} {
+		if got := speechRate(speed); got != want {
+			t.Errorf("a speed of %v is %d, want %d", speed, got, want)
+		}
+	}
+}
+
+// What the settings add goes into the object that it belongs to.
+func TestExtraMembers(t *testing.T) {
+	v := &voices{section: service.Section{Speed: 1.5, Format: "mp3"}}
+	b, err := v.message(eventStartSession, v.params("a"), map[string]any{"req_params": map[string]any{"audio_params": map[string]any{"emotion": "happy"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"emotion":"happy"`, `"speech_rate":50`, `"bit_rate":64000`, `"namespace":"BidirectionalTTS"`, `"speaker":"a"`} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("%s is not in %s", want, b)
+		}
+	}
+}
