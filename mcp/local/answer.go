@@ -33,8 +33,12 @@ func tell(result string) mcp.ActionResponse {
 	return mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: result}
 }
 
-// speak answers the user at once, without the model.
-func speak(words string) mcp.ActionResponse {
+// speak answers the user at once, without the model. In a language that there are no words in here, the
+// model is to say it.
+func speak(ctx context.Context, words string) mcp.ActionResponse {
+	if !language(ctx).IsOwn() {
+		return tell(words)
+	}
 	return mcp.ActionResponse{Action: mcp.ActionTypeResponse, Result: words, Response: words}
 }
 

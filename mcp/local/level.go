@@ -146,9 +146,9 @@ func (l level) change(ctx context.Context, next func(now int) int, relative bool
 		return r
 	}
 	if relative && percent == now {
-		return speak(say(ctx, "local/level-already", say(ctx, l.name), now))
+		return speak(ctx, say(ctx, "local/level-already", say(ctx, l.name), now))
 	}
-	return speak(say(ctx, "local/level-set", say(ctx, l.name), percent))
+	return speak(ctx, say(ctx, "local/level-set", say(ctx, l.name), percent))
 }
 
 // read asks the device for the level.

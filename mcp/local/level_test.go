@@ -72,10 +72,15 @@ func TestLevels(t *testing.T) {
 		"a scale of ten":     {things(), "zh", "adjust_volume", `{"change":"up"}`, `Speaker.get_state{} Speaker.SetVolume{"volume":7}`, "音量已调到70"},
 		"a scale of 1 to 5":  {things(), "zh", "adjust_brightness", `{"change":"再亮一点，亮25"}`, `Screen.GetState{} Screen.SetBrightness{"brightness":4}`, "屏幕亮度已调到75"},
 		"already at the end": {device("device", map[string]any{"get_volume": 100.0, "audio.set_volume": true}, "get_volume", "audio.set_volume(volume:integer)"), "en", "adjust_volume", `{"change":"louder"}`, `get_volume{} audio.set_volume{"volume":100}`, "The volume is already at 100."},
+		"in Japanese":        {standard(), "ja", "adjust_volume", `{"change":"up"}`, `self.get_device_status{} self.audio_speaker.set_volume{"volume":60}`, ""}, // the model says it
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := call(t, beside(t, test.device, local.Options{}), test.language, test.tool, test.arguments)
-			if r.Action != mcp.ActionTypeResponse || r.Response != test.say {
+			if test.say == "" {
+				if r.Action != mcp.ActionTypeReqLLM || mcp.ResultText(r) != "The volume is now 60." {
+					t.Errorf("got %+v, want the model to say it", r)
+				}
+			} else if r.Action != mcp.ActionTypeResponse || r.Response != test.say {
 				t.Errorf("got %+v, want %q to be spoken", r, test.say)
 			}
 			if got := strings.Join(test.device.calls, " "); got != test.calls {

@@ -47,6 +47,8 @@ func TestPaceKeepsWords(t *testing.T) {
 	sentences := []providers.TTSRequest{
 		{Language: "zh", Text: "今天上海多云，最高气温二十八度，傍晚可能有阵雨，出门请记得带伞。"},
 		{Language: "zh", Text: "好的，已经把客厅的灯打开了，还需要我做什么吗？"},
+		{Language: "ja", Text: "明日の東京は晴れで、最高気温は二十三度の予想です。傘はいらないと思います。"},
+		{Language: "ko", Text: "내일 서울은 맑고, 최고 기온은 이십삼 도입니다. 우산은 필요 없어요."},
 		{Language: "en", Text: "It will be sunny tomorrow, with a light breeze from the sea, and quite warm in the evening."},
 	}
 	for _, req := range sentences {

@@ -167,7 +167,7 @@ func restOf(text string, said float64) string {
 	clause, word := 0, 0
 	inWord := false
 	for i, r := range text {
-		han, letter := unicode.Is(unicode.Han, r), unicode.IsLetter(r) || unicode.IsDigit(r)
+		han, letter := isSign(r), unicode.IsLetter(r) || unicode.IsDigit(r)
 		if letter && (!inWord || han) {
 			word = i
 		}
@@ -196,12 +196,15 @@ func units(text string) (sum float64) {
 	return sum
 }
 
+// isSign reports whether r is written without spaces around words, and is a syllable.
+func isSign(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
+
 // weighSign says how long the first sign of text, r, takes to be said, and
 // whether it is a pause: a Chinese syllable, a digit and a pause are about as long
 // as three or four letters.
 func weighSign(text string, r rune) (n float64, pause bool) {
 	switch {
-	case unicode.Is(unicode.Han, r), unicode.IsDigit(r):
+	case isSign(r), unicode.Is(unicode.Hangul, r), unicode.IsDigit(r):
 		return 1, false
 	case unicode.IsLetter(r):
 		return 0.3, false
