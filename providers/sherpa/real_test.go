@@ -1,11 +1,15 @@
 package sherpa_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -99,4 +103,68 @@ func TestRealVoices(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRealMany hears many utterances at once with one model, some of which are given up, and loads and frees models
+// over and over: the memory of the process stays.
+func TestRealMany(t *testing.T) {
+	o := realOptions(t, "zipformer")
+	o.Decoders = 4
+	r, err := sherpa.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	for i := range 16 {
+		work.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s := begin(ctx, t, r)
+			for range 10 {
+				s.Write(noise(100 * time.Millisecond))
+			}
+			s.CloseWrite()
+			if i%4 == 0 {
+				time.AfterFunc(3*time.Millisecond, cancel)
+			}
+			if final, _, err := last(s.Transcripts()); err != nil && err != context.Canceled || err == nil && !strings.HasPrefix(final.Text, "今天天气怎么样") {
+				t.Errorf("%+v, %v", final, err)
+			}
+		})
+	}
+	work.Wait()
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	var before int
+	for i := range 60 {
+		for _, model := range []string{"sensevoice", "zipformer", "matcha"} {
+			if err := sherpa.Try(t.Context(), realOptions(t, model), model == "matcha"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 20 {
+			before = resident(t)
+		}
+	}
+	if after := resident(t); after > before+8<<20 {
+		t.Errorf("the process grew from %d to %d bytes by 40 times loading and freeing", before, after)
+	} else {
+		t.Logf("memory after 20 rounds %d MB, after 60 rounds %d MB", before>>20, after>>20)
+	}
+}
+
+// resident is the memory of this process, in bytes.
+func resident(t *testing.T) int {
+	t.Helper()
+	runtime.GC()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip(err)
+	}
+	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
 }
