@@ -111,7 +111,7 @@ func TestTurnWithoutItsEnd(t *testing.T) {
 
 func TestVoiceIsAModel(t *testing.T) {
 	s := fake.New(t)
-	for format, rate := range map[string]int{"": 24000, "opus": 48000} {
+	for format, rate := range map[string]int{"": 24000, "mp3": 0, "opus": 48000} {
 		v, err := NewTTS(service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL(), Format: format, Voices: map[string]string{"en": "aura-2-apollo-en"}})
 		if err != nil {
 			t.Fatal(err)

@@ -126,7 +126,7 @@ func (s *listener) hear(pcm []byte) bool {
 	}
 	words, ended := s.ear.Hear(pcm)
 	switch {
-	case words == "" || words == s.last:
+	case words == "" || words == s.last && !ended:
 		return true
 	case s.last == "" && !s.say("speech.startDetected", map[string]any{"Offset": 1000000}):
 		return false

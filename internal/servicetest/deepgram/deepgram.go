@@ -2,6 +2,7 @@
 package deepgram
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -154,6 +155,7 @@ func (f *fake) speak(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		refuse(w, http.StatusBadRequest, "UNSUPPORTED_AUDIO_FORMAT", "Unsupported audio format.")
 	default:
-		f.Send(w, r, f.Fault(), servicetest.Reply{Type: "audio/l16", Body: sound, Piece: 4801, Broken: []byte("<html>bad gateway</html>")})
+		kind := map[string]string{"linear16": "audio/l16", "opus": "audio/ogg"}[r.URL.Query().Get("encoding")]
+		f.Send(w, r, f.Fault(), servicetest.Reply{Type: cmp.Or(kind, "audio/mpeg"), Body: sound, Piece: 4801, Broken: []byte("<html>bad gateway</html>")})
 	}
 }

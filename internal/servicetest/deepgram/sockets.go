@@ -178,7 +178,7 @@ func (f *fake) flux(w http.ResponseWriter, r *http.Request) {
 // hear takes sound. With an eager end, one is told within the turn and taken back.
 func (t *turn) hear(sound []byte) bool {
 	text, ended := t.ear.Hear(sound)
-	if text == "" || text == t.told {
+	if text == "" || text == t.told && !ended {
 		return true
 	}
 	begun := t.told != ""
