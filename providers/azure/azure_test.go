@@ -117,7 +117,7 @@ func TestSpeechIsSSML(t *testing.T) {
 		t.Error("a voice without a language: no error")
 	}
 	for tag, want := range map[string]string{"zh": "zh-CN-XiaoxiaoNeural", "en": "en-US-AvaMultilingualNeural", "ja": "ja-JP-NanamiNeural", "zh-TW": "zh-TW-HsiaoChenNeural", "xx": "zh-CN-XiaoxiaoNeural"} {
-		if got := defaultVoice(tag); got != want {
+		if got := service.Fitting(voices(), tag); got != want {
 			t.Errorf("%s: %s, want %s", tag, got, want)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/service"
@@ -63,23 +62,9 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	})
 }
 
-// defaultVoice is the known voice that fits a language best.
-func defaultVoice(language string) string {
-	byTag := map[string]string{}
-	for _, v := range voices() {
-		if tag := v.Language[0]; byTag[tag] == "" {
-			byTag[tag] = v.Name
-		}
-	}
-	if name, ok := text.Find(byTag, text.TagOf(language)); ok {
-		return name
-	}
-	return voices()[0].Name
-}
-
 // speech is a sentence as SSML. The language is that which begins the name of the voice.
 func speech(s service.Section, req providers.TTSRequest) ([]byte, error) {
-	voice := s.Voice(req, defaultVoice(req.Language))
+	voice := s.Voice(req, service.Fitting(voices(), req.Language))
 	parts := strings.SplitN(voice, "-", 3)
 	if len(parts) < 3 {
 		return nil, fmt.Errorf("voice %q does not begin with a language, as zh-CN-XiaoxiaoNeural does", voice)

@@ -18,10 +18,7 @@ func Kind() service.Kind {
 	return service.Kind{
 		Type: "deepgram", Title: "Deepgram", Address: cloud,
 		Env: []service.Env{{Field: service.Key, Name: "DEEPGRAM_API_KEY"}}, Needs: []service.Field{service.Key},
-		Models: map[service.Role][]string{
-			service.ASR: {"nova-3", "nova-2", "flux-general-en", "flux-general-multi"},
-			service.TTS: {"aura-2"},
-		},
+		Models: map[service.Role][]string{service.ASR: {"nova-3", "nova-2", "flux-general-en", "flux-general-multi"}},
 		Voices: voices(), Formats: []string{"linear16", "mp3", "opus"}, Extra: true,
 		More: []service.Setting{
 			{Name: "language"}, {Name: "smart_format", Type: service.Flag},

@@ -47,7 +47,7 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 		Section: s, Judge: judge, Format: format, Rate: rate,
 		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
 			query := cloneValues(query)
-			query.Set("model", s.Voice(req, s.Model(service.TTS, voices()[0].Name)))
+			query.Set("model", s.Voice(req, s.Model(service.TTS, service.Fitting(voices(), req.Language))))
 			return httpvoice.PostJSON(ctx, base+"/v1/speak?"+query.Encode(), header, map[string]string{"text": req.Text})
 		},
 		Ping: func(ctx context.Context) (*http.Request, error) { return httpvoice.Head(ctx, base+"/") },

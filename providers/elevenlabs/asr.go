@@ -141,7 +141,7 @@ func parse(b []byte) (m message, err error) {
 	if err := json.Unmarshal(b, &m); err != nil {
 		return m, fmt.Errorf("a message is not the JSON expected: %w", err)
 	}
-	if _, known := codes[m.Type]; known || strings.HasSuffix(m.Type, "error") || len(m.Error) > 0 && m.Type != silence {
+	if _, known := codes[m.Type]; known || strings.HasSuffix(m.Type, "error") || m.words() != "" && m.Type != silence {
 		return m, failed(m.Type, m.words())
 	}
 	return m, nil

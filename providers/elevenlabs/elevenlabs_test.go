@@ -89,3 +89,66 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte(`{"message_type":"auth_error","error":{"message":"a"}}`))
 	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = parse(b) })
 }
+
+// TestSentencesShareASocket: also after one that was given up, whose sound still comes;
+// another voice has a socket of its own.
+func TestSentencesShareASocket(t *testing.T) {
+	s := fake.New(t)
+	v, err := NewTTS(service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL(), Speed: 1.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const words = "a sentence of some length"
+	whole := len(servicetest.Speech(words, 24000)) / 2
+	for i, most := range []int{1 << 30, 1, 1 << 30} {
+		samples := 0
+		for sound, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: words, Language: "en"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if samples += len(sound.PCM); samples >= most {
+				break
+			}
+		}
+		if most > whole && samples != whole {
+			t.Errorf("%d: %d samples, want %d", i, samples, whole)
+		}
+	}
+	if s.Conns() != 1 {
+		t.Errorf("%d sockets, want 1", s.Conns())
+	}
+	asked := s.Requests()[0]
+	if !strings.Contains(asked.Path, "/"+defaultVoice+"/multi-stream-input?") || !strings.Contains(string(asked.Body), `"speed":1.1`) {
+		t.Errorf("asked %s %s", asked.Path, asked.Body)
+	}
+}
+
+func TestMessagesOfAVoice(t *testing.T) {
+	for name, test := range map[string]struct {
+		message string
+		want    spoken
+		fails   bool // it tells of an error
+		broken  bool
+	}{
+		"sound":          {`{"audio":"AQI=","isFinal":null,"contextId":"s1","alignment":{}}`, spoken{context: "s1", sound: []byte{1, 2}}, false, false},
+		"last":           {`{"audio":null,"isFinal":true,"contextId":"s1"}`, spoken{context: "s1", final: true}, false, false},
+		"its other name": {`{"is_final":true,"context_id":"s1"}`, spoken{context: "s1", final: true}, false, false},
+		"error":          {`{"error":"quota_exceeded","message":"x","code":1008}`, spoken{}, true, false},
+		"no error":       {`{"error":null,"contextId":"s1"}`, spoken{context: "s1"}, false, false},
+		"not base64":     {`{"audio":"?"}`, spoken{}, false, true},
+		"torn":           {`{"audio":`, spoken{}, false, true},
+	} {
+		got, err := parseVoice([]byte(test.message))
+		failed := got.failed
+		got.failed = nil
+		if got.context != test.want.context || string(got.sound) != string(test.want.sound) || got.final != test.want.final || (failed != nil) != test.fails || (err != nil) != test.broken {
+			t.Errorf("%s: %+v, %v, error %v", name, got, failed, err)
+		}
+	}
+}
+
+func FuzzVoice(f *testing.F) {
+	f.Add([]byte(`{"audio":"AQI=","isFinal":null,"contextId":"s1"}`))
+	f.Add([]byte(`{"error":"quota_exceeded","message":"x"}`))
+	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = parseVoice(b) })
+}

@@ -69,3 +69,15 @@ func TestVoiceForARequest(t *testing.T) {
 		}
 	}
 }
+
+func TestFittingVoice(t *testing.T) {
+	voices := []Voice{{Name: "any"}, {Name: "ada", Language: []string{"en", "de"}}, {Name: "mei", Language: []string{"zh"}}, {Name: "bob", Language: []string{"en"}}}
+	for language, want := range map[string]string{"en": "ada", "de-AT": "ada", "zh-TW": "mei", "fi": "any", "": "any"} {
+		if got := Fitting(voices, language); got != want {
+			t.Errorf("%q: %q, want %q", language, got, want)
+		}
+	}
+	if got := Fitting(nil, "en"); got != "" {
+		t.Errorf("of none: %q", got)
+	}
+}

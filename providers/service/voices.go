@@ -18,3 +18,23 @@ func (s Section) Voice(req providers.TTSRequest, otherwise string) string {
 	fit, _ := text.Find(s.Voices, text.TagOf(req.Language))
 	return cmp.Or(req.Voice, fit, s.Voices[""], otherwise)
 }
+
+// Fitting returns the name of the first voice that speaks a language, else of the first
+// of all, or "" if there is none.
+func Fitting(voices []Voice, language string) string {
+	byTag := map[string]string{}
+	for _, v := range voices {
+		for _, tag := range v.Language {
+			if byTag[tag] == "" {
+				byTag[tag] = v.Name
+			}
+		}
+	}
+	if name, ok := text.Find(byTag, text.TagOf(language)); ok {
+		return name
+	}
+	if len(voices) == 0 {
+		return ""
+	}
+	return voices[0].Name
+}
