@@ -86,3 +86,23 @@ func TestExtraMembers(t *testing.T) {
 		}
 	}
 }
+
+// A connection that the service has forgotten costs a moment, and not the sentence.
+func TestForgottenConnection(t *testing.T) {
+	s := fake.New(t)
+	v, err := Kind().TTS(section(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "hello"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(fake.Idle + 50*time.Millisecond)
+	}
+	if s.Conns() != 2 {
+		t.Errorf("%d connections, want one for each sentence", s.Conns())
+	}
+}
