@@ -116,7 +116,7 @@ func TestMembersLeftOut(t *testing.T) {
 		},
 		{"no key at home", "llm: [a]\nproviders: {a: {type: openai, model: m, base_url: 'http://127.0.0.1:1/v1'}}", "LLM", "a: m at http://127.0.0.1:1/v1"},
 		{"key in a header", "llm: [a]\nproviders: {a: {type: openai, model: m, headers: {api-key: k}}}", "LLM", "a: m at https://api.openai.com/v1"},
-		{"no Chinese recogniser", "asr: [pocketsphinx]", "ASR", "no recogniser for Chinese is configured (key: asr) / 没有配置中文语音识别"},
+		{"no Chinese recogniser", "asr: [pocketsphinx]", "ASR", "zipformer-zh, and asr: [sherpa] / 没有配置中文语音识别"},
 		{"no such voice", "tts: [a, local]\nproviders: {a: {type: local, voice: {en: nobody}}}", "TTS", "- a: left out"},
 		{"secret in an address", "llm: [a]\nproviders: {a: {type: openai, model: m, base_url: 'http://me:hunter2@127.0.0.1:1/v1?key=hunter2'}}", "LLM", "a: m at http://127.0.0.1:1/v1"},
 	} {

@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -31,12 +32,23 @@ func (r *report) found(role, what string) {
 
 // missing adds an engine or service that is not used, with the reason.
 func (r *report) missing(role, name string, why error) {
-	r.line(fmt.Sprintf("  %-4s - %s: %s: %v", role, name, message.Both("app/left-out"), why))
+	r.line(fmt.Sprintf("  %-4s - %s: %s: %v", role, name, message.Both("app/left-out"), readable(why)))
 	if r.left == nil {
 		r.left = map[string]error{}
 	}
 	r.left[role+" "+name] = why
 	r.log.Warn("engine left out", "role", role, "provider", name, "err", why)
+}
+
+// readable is the sentence of an error for people, in both languages where it has one.
+func readable(err error) string {
+	if p, ok := errors.AsType[interface {
+		error
+		Both() string
+	}](err); ok {
+		return p.Both()
+	}
+	return err.Error()
 }
 
 func (r *report) line(text string) { r.lines = append(r.lines, text) }
