@@ -258,6 +258,9 @@ type progressBar struct {
 }
 
 func (b *progressBar) tell(p models.Progress) {
+	if p.Unpacking {
+		p.File = message.Both("models/unpacking", p.File)
+	}
 	if p.File != b.file {
 		b.end()
 		b.file, b.tenth = p.File, -1

@@ -28,6 +28,7 @@ const (
 type Progress struct {
 	File        string
 	Done, Total int64 // bytes; Total is 0 when it is not known
+	Unpacking   bool  // it is here, and being unpacked
 }
 
 // fetcher fetches files over the network or from the disk.
@@ -212,7 +213,7 @@ func (f *fetcher) copy(ctx context.Context, out io.Writer, in io.Reader, at, tot
 			return err
 		}
 		if n > 0 && f.tell != nil {
-			f.tell(Progress{s.file(), at, total})
+			f.tell(Progress{File: s.file(), Done: at, Total: total})
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -34,7 +34,7 @@ func FuzzUnpack(f *testing.F) {
 		if err := os.Mkdir(inner, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		unpack(t.Context(), file, "a"+end, inner, Part{})
+		unpack(t.Context(), file, "a"+end, inner, Part{}, nil)
 		entries, err := os.ReadDir(dir)
 		if err != nil || len(entries) != 2 {
 			t.Errorf("%d files beside the folder, %v", len(entries), err)

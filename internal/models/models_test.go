@@ -162,7 +162,14 @@ func TestGet(t *testing.T) {
 	s := newStore(t)
 	e := entry("mine", web.URL+"/m.tar.gz", content)
 	var last models.Progress
-	s.Tell = func(p models.Progress) { last = p }
+	unpacked := int64(0)
+	s.Tell = func(p models.Progress) {
+		if p.Unpacking {
+			unpacked = p.Done
+		} else {
+			last = p
+		}
+	}
 	srv.cut.Store(2) // it goes on where it was cut
 	r, err := s.Get(t.Context(), e)
 	if err != nil || !r.Verified || len(r.Files) != 3 || srv.asked.Load() != 3 || !strings.HasPrefix(srv.from.Load().(string), "bytes=") {
@@ -170,6 +177,9 @@ func TestGet(t *testing.T) {
 	}
 	if last.Done != int64(len(content)) || last.Total != last.Done || last.File != "m.tar.gz" {
 		t.Errorf("progress %+v", last)
+	}
+	if unpacked != int64(len(content)) {
+		t.Errorf("unpacked %d bytes of %d", unpacked, len(content))
 	}
 	if got := read(t, filepath.Join(s.Path("mine"), "data", "x")); got != "y" || s.State("mine") != models.Present {
 		t.Errorf("%q, %s", got, s.State("mine"))

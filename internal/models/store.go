@@ -240,7 +240,7 @@ func (s *Store) place(ctx context.Context, p Part, source Source, file, dir stri
 	if err := os.Mkdir(inner, 0o700); err != nil {
 		return err
 	}
-	if err := unpack(ctx, file, source.file(), inner, p); err != nil {
+	if err := unpack(ctx, file, source.file(), inner, p, s.Tell); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(inner)

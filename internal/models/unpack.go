@@ -52,7 +52,7 @@ type unpacker struct {
 
 // unpack writes the files of an archive into an empty folder, without the folder in which an archive has everything.
 // named is the name that tells its format.
-func unpack(ctx context.Context, archive, named, dir string, part Part) error {
+func unpack(ctx context.Context, archive, named, dir string, part Part, tell func(Progress)) error {
 	in, err := os.Open(archive)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func unpack(ctx context.Context, archive, named, dir string, part Part) error {
 		return err
 	}
 	u := &unpacker{dir: dir, part: part, limit: min(maxUnpacked, max(minGrowth, info.Size()*maxGrowth))}
-	src := &interrupted{in, ctx.Err}
+	src := &interrupted{Reader: in, over: ctx.Err, tell: tell, at: Progress{File: named, Total: info.Size(), Unpacking: true}}
 	switch {
 	case strings.HasSuffix(named, ".zip"):
 		err = u.zip(in, info.Size(), ctx.Err)
@@ -113,17 +113,23 @@ func hoist(dir string) error {
 	return os.Remove(inner)
 }
 
-// interrupted is a file whose reading ends with a context.
+// interrupted is a file whose reading ends with a context, and that tells how far it was read.
 type interrupted struct {
 	io.Reader
 	over func() error
+	tell func(Progress) // nil: nobody is told
+	at   Progress
 }
 
 func (i *interrupted) Read(b []byte) (int, error) {
 	if err := i.over(); err != nil {
 		return 0, err
 	}
-	return i.Reader.Read(b)
+	n, err := i.Reader.Read(b)
+	if i.at.Done += int64(n); i.tell != nil {
+		i.tell(i.at)
+	}
+	return n, err
 }
 
 func (u *unpacker) tar(r io.Reader) error {
@@ -165,7 +171,7 @@ func (u *unpacker) zip(r io.ReaderAt, size int64, over func() error) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", errFormat, err)
 		}
-		if err := errors.Join(u.write(f.Name, int64(min(f.UncompressedSize64, 1<<62)), &interrupted{in, over}), in.Close()); err != nil {
+		if err := errors.Join(u.write(f.Name, int64(min(f.UncompressedSize64, 1<<62)), &interrupted{Reader: in, over: over}), in.Close()); err != nil {
 			return err
 		}
 	}

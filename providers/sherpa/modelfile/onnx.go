@@ -3,7 +3,6 @@ package modelfile
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 )
@@ -45,26 +44,34 @@ func readNetwork(file string) (network, error) {
 	n, err := parseNetwork(f, info.Size())
 	if errors.Is(err, errForeign) {
 		if what := disguise(f); what != "" {
-			err = fmt.Errorf("%w but %s", errForeign, what)
+			err = &mask{what}
 		}
 	}
 	return n, err
 }
 
-// disguise tells what a file is that is often found in place of a model.
+// mask says what a file is that is no network: the name of a message.
+type mask struct{ is string }
+
+func (m *mask) Error() string { return errForeign.Error() + ": " + m.is }
+
+// Unwrap returns errForeign.
+func (m *mask) Unwrap() error { return errForeign }
+
+// disguise returns the message for a file that is often found in place of a model, or "".
 func disguise(f io.ReaderAt) string {
 	head := make([]byte, 64)
 	n, _ := f.ReadAt(head, 0)
 	head = bytes.ToLower(bytes.TrimSpace(head[:n]))
 	switch {
 	case n == 0:
-		return "empty"
+		return "sherpa/is-empty"
 	case bytes.HasPrefix(head, []byte("version https://git-lfs")):
-		return "a pointer of Git LFS"
+		return "sherpa/is-pointer"
 	case bytes.HasPrefix(head, []byte("<!doctype")), bytes.HasPrefix(head, []byte("<html")):
-		return "a web page"
+		return "sherpa/is-page"
 	case bytes.HasPrefix(head, []byte("bzh")), bytes.HasPrefix(head, []byte("pk\x03\x04")), bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		return "an archive"
+		return "sherpa/is-archive"
 	}
 	return ""
 }

@@ -34,16 +34,21 @@ const (
 type Problem struct {
 	Fault  Fault
 	File   string
-	Detail string // more about it; may be empty
+	Detail string // more about it, or the name of a message that says more; may be empty
 }
 
 // Error is the sentence of the fault in English.
 func (p *Problem) Error() string {
-	return message.In(text.English, string(p.Fault), p.File, p.Detail)
+	return p.in(text.English)
 }
 
 // Both is the sentence of the fault in English and in Chinese.
-func (p *Problem) Both() string { return message.Both(string(p.Fault), p.File, p.Detail) }
+func (p *Problem) Both() string { return p.in(text.English) + " / " + p.in(text.Chinese) }
+
+// in writes the sentence in a language.
+func (p *Problem) in(lang text.Lang) string {
+	return message.In(lang, string(p.Fault), p.File, message.In(lang, p.Detail))
+}
 
 // wrong makes a problem of an error that reading a file gave.
 func wrong(file string, err error) *Problem {
@@ -54,7 +59,10 @@ func wrong(file string, err error) *Problem {
 	case errors.Is(err, errTruncated):
 		p.Fault = Truncated
 	case errors.Is(err, errForeign), errors.Is(err, errHuge):
-		p.Fault = Foreign
+		p.Fault, p.Detail = Foreign, "sherpa/is-other"
+		if m, ok := errors.AsType[*mask](err); ok {
+			p.Detail = m.is
+		}
 	case errors.Is(err, errTokens):
 		p.Fault = NoTokens
 	}

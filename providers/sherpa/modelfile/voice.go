@@ -104,7 +104,7 @@ func checkRule(file string) error {
 	defer f.Close()
 	var magic uint32
 	if err := binary.Read(f, binary.LittleEndian, &magic); err != nil || magic != fstMagic {
-		return &Problem{Fault: Foreign, File: file}
+		return &Problem{Fault: Foreign, File: file, Detail: "sherpa/is-other"}
 	}
 	return nil
 }
