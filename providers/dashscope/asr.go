@@ -29,7 +29,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 	}
 	if strings.HasPrefix(model, "qwen3-asr") {
 		dial = func(ctx context.Context, req providers.ASRRequest) (recognition.Session, error) {
-			return at.attend(ctx, model, req)
+			return at.converse(ctx, model, req)
 		}
 	}
 	return recognition.New(recognition.Options{Account: at.account, Dial: dial, Final: at.first}), nil
@@ -109,13 +109,13 @@ func (l *listening) Receive() (recognition.Result, error) {
 	return recognition.Result{Kind: recognition.Partial, Text: said.Text}, nil
 }
 
-// attend opens a session of the realtime protocol.
-func (s *site) attend(ctx context.Context, model string, req providers.ASRRequest) (recognition.Session, error) {
+// converse opens a session of the realtime protocol.
+func (s *site) converse(ctx context.Context, model string, req providers.ASRRequest) (recognition.Session, error) {
 	socket, err := s.dial(ctx, realtimePath+"?model="+url.QueryEscape(model))
 	if err != nil {
 		return nil, err
 	}
-	a := &attending{socket}
+	a := &conversing{socket}
 	if err := s.begin(socket, s.hearing(req)); err != nil {
 		socket.Close()
 		return nil, err
@@ -131,7 +131,11 @@ func (s *site) hearing(req providers.ASRRequest) map[string]any {
 	}
 	session := map[string]any{
 		"modalities": []string{"text"}, "input_audio_format": "pcm", "sample_rate": req.Rate,
-		"input_audio_transcription": transcription, "turn_detection": nil,
+		"input_audio_transcription": transcription,
+		// Without it the service says nothing before the end of the sound.
+		"turn_detection": map[string]any{
+			"type": "server_vad", "threshold": 0.0, "silence_duration_ms": int(s.section.Number("max_sentence_silence", silence)),
+		},
 	}
 	for name, value := range s.section.Extra {
 		session[name] = value
@@ -161,27 +165,22 @@ func (s *site) begin(socket *transport.Socket, session map[string]any) error {
 	}
 }
 
-// attending is a session of the realtime protocol.
-type attending struct{ socket *transport.Socket }
+// conversing is a session of the realtime protocol.
+type conversing struct{ socket *transport.Socket }
 
 // Send hands over sound.
-func (a *attending) Send(pcm []int16) error {
+func (a *conversing) Send(pcm []int16) error {
 	return sendEvent(a.socket, "input_audio_buffer.append", map[string]any{"audio": base64.StdEncoding.EncodeToString(littleEndian(pcm))})
 }
 
-// Finish says that the sound is complete, and that no more is to come in this session.
-func (a *attending) Finish() error {
-	if err := sendEvent(a.socket, "input_audio_buffer.commit", nil); err != nil {
-		return err
-	}
-	return sendEvent(a.socket, "session.finish", nil)
-}
+// Finish says that the sound is complete.
+func (a *conversing) Finish() error { return sendEvent(a.socket, "session.finish", nil) }
 
 // Close ends the session.
-func (a *attending) Close() { a.socket.Close() }
+func (a *conversing) Close() { a.socket.Close() }
 
 // Receive returns the next result.
-func (a *attending) Receive() (recognition.Result, error) {
+func (a *conversing) Receive() (recognition.Result, error) {
 	var e event
 	if err := a.socket.ReadJSON(0, &e); err != nil {
 		return recognition.Result{}, err
@@ -196,9 +195,5 @@ func (a *attending) Receive() (recognition.Result, error) {
 	case "session.finished":
 		return recognition.Result{Kind: recognition.Over}, nil
 	}
-	err := e.failure()
-	if refused, ok := errors.AsType[*transport.Refusal](err); ok && strings.Contains(strings.ToLower(refused.Text), "buffer") {
-		return recognition.Result{}, nil // there was too little sound to commit: the end of the session follows
-	}
-	return recognition.Result{}, err
+	return recognition.Result{}, e.failure()
 }

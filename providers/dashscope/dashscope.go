@@ -78,7 +78,7 @@ func voices() []service.Voice {
 	}
 }
 
-// site is what the roles of a section share. It may be used by any number of goroutines
+// site holds what the roles of a section share. It may be used by any number of goroutines
 // at once.
 type site struct {
 	section service.Section

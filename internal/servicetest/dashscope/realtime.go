@@ -166,7 +166,7 @@ func (s *realtime) update(e event) bool {
 // append takes sound; only a session that finds the pauses by itself shows what it hears.
 func (s *realtime) append(sound []byte) bool {
 	text, ended := s.ear.Hear(sound)
-	if !s.vad || text == "" || text == s.told {
+	if !s.vad || text == "" || text == s.told && !ended {
 		return true
 	}
 	if s.told == "" && !s.say("input_audio_buffer.speech_started", map[string]any{"audio_start_ms": 0, "item_id": s.item()}) {
