@@ -60,12 +60,13 @@ func Kind() service.Kind {
 		More: []service.Setting{
 			{Name: "token_url"}, {Name: "vocabulary_id"}, {Name: "customization_id"},
 			{Name: "volume", Type: service.Number}, {Name: "pitch", Type: service.Number},
+			{Name: "pace", Type: service.Number}, // of sound to the recogniser, times as fast as it is spoken
 		},
 		ASR: newASR,
 	}
 }
 
-// gateway is what the roles of a section share. It may be used by any number of goroutines
+// gateway holds what the roles of a section share. It may be used by any number of goroutines
 // at once.
 type gateway struct {
 	section service.Section
@@ -97,7 +98,7 @@ func newGateway(s service.Section) (*gateway, error) {
 	return &gateway{
 		section: s, account: account, dialer: dialer, address: strings.TrimRight(s.Address(regions(), shanghai), "/"),
 		tokens: &tokens{
-			client: client, clock: &transport.Clock{}, address: s.Text("token_url", tokenURL), key: s.Key, secret: s.Secret,
+			limit: cmp.Or(s.Timeouts.First, firstTime), client: client, clock: &transport.Clock{}, address: s.Text("token_url", tokenURL), key: s.Key, secret: s.Secret,
 			asking: make(chan struct{}, 1),
 		},
 		first: cmp.Or(s.Timeouts.First, firstTime), next: cmp.Or(s.Timeouts.Next, nextTime),

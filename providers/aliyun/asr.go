@@ -20,7 +20,7 @@ const (
 
 const (
 	piece   = 40 * time.Millisecond
-	pace    = 2    // times as fast as it is spoken: the service wants sound as it is spoken
+	pace    = 2    // times as fast as it is spoken; the service wants sound as it is spoken, more or less
 	silence = 6000 // ms after which a sentence ends by itself: the longest
 )
 
@@ -34,7 +34,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 		as = transcriber()
 	}
 	return recognition.New(recognition.Options{
-		Account: g.account, Frame: piece, Pace: pace, Final: g.first,
+		Account: g.account, Frame: piece, Pace: s.Number("pace", pace), Final: g.first,
 		Dial: func(ctx context.Context, req providers.ASRRequest) (recognition.Session, error) {
 			return g.listen(ctx, as, req)
 		},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -17,16 +18,13 @@ import (
 	"xiaozhi/providers/transport"
 )
 
-const (
-	tokenTime  = 5 * time.Second // to get a token
-	renewAhead = time.Hour       // before a token expires
-)
+const renewAhead = time.Hour // before a token expires
 
 // tokens gives the token that a section's requests carry: the one that was set, or one
 // that is got for an access key and kept until an hour before its end. It may be used by
 // any number of goroutines at once; one of them asks, the others wait for it.
 type tokens struct {
-	account transport.Account
+	limit   time.Duration // to get a token
 	client  *http.Client
 	clock   *transport.Clock
 	address string
@@ -100,7 +98,7 @@ type answer struct {
 
 // ask gets a token.
 func (t *tokens) ask(ctx context.Context) (providers.Secret, time.Time, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, tokenTime, transport.ErrStalled)
+	ctx, cancel := context.WithTimeoutCause(ctx, t.limit, transport.ErrStalled)
 	defer cancel()
 	query := signed(t.secret.Reveal(), map[string]string{
 		"AccessKeyId": t.key.Reveal(), "Action": "CreateToken", "Format": "JSON", "RegionId": "cn-shanghai",
@@ -113,12 +111,12 @@ func (t *tokens) ask(ctx context.Context) (providers.Secret, time.Time, error) {
 	}
 	resp, err := t.client.Do(req)
 	if err != nil {
-		return "", time.Time{}, fmt.Errorf("get token: %w", err)
+		return "", time.Time{}, fmt.Errorf("get token: %w", stalled(ctx, err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, transport.MaxErrorBody))
 	if err != nil {
-		return "", time.Time{}, fmt.Errorf("get token: %w", err)
+		return "", time.Time{}, fmt.Errorf("get token: %w", stalled(ctx, err))
 	}
 	var a answer
 	err = json.Unmarshal(body, &a)
@@ -129,6 +127,17 @@ func (t *tokens) ask(ctx context.Context) (providers.Secret, time.Time, error) {
 		return "", time.Time{}, fmt.Errorf("get token: the answer is not the JSON expected: %w", err)
 	}
 	return providers.Secret(a.Token.ID), time.Unix(a.Token.ExpireTime, 0).Add(-renewAhead), nil
+}
+
+// stalled says of an error that the service gave nothing in time, if that is why.
+func stalled(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, transport.ErrStalled) {
+		return cause
+	}
+	if dialed, ok := errors.AsType[*url.Error](err); ok {
+		return dialed.Err // the URL holds a signature
+	}
+	return err
 }
 
 // refused makes the error of a refusal to give a token.

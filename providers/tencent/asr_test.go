@@ -18,7 +18,8 @@ func heard(ctx context.Context, t *testing.T, s *servicetest.Server, model strin
 	t.Helper()
 	a, err := newASR(service.Section{
 		Name: "x", Key: servicetest.Key, Secret: servicetest.Secret, ID: servicetest.ID, BaseURL: s.URL(),
-		Models: map[service.Role]string{service.ASR: model}, Timeouts: service.Timeouts{First: 700 * time.Millisecond},
+		Settings: map[string]any{"pace": 2.9},
+		Models:   map[service.Role]string{service.ASR: model}, Timeouts: service.Timeouts{First: 700 * time.Millisecond},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -52,13 +52,13 @@ func Kind() service.Kind {
 		Extra:   true,
 		More: []service.Setting{
 			{Name: "hotword_id"}, {Name: "hotwords"}, {Name: "volume", Type: service.Number},
-			{Name: "emotion", Type: service.Text},
+			{Name: "emotion"}, {Name: "pace", Type: service.Number}, // of sound to the recogniser, times as fast as it is spoken
 		},
 		ASR: newASR,
 	}
 }
 
-// account is what the roles of a section share. It may be used by any number of
+// account holds what the roles of a section share. It may be used by any number of
 // goroutines at once.
 type account struct {
 	section service.Section

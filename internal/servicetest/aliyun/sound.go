@@ -54,7 +54,7 @@ func (s *session) sound(pcm []byte) {
 		return
 	}
 	words, ended := s.ear.Hear(pcm)
-	if words == "" || words == s.last {
+	if words == "" || words == s.last && !ended {
 		return
 	}
 	s.last = words

@@ -1,0 +1,24 @@
+package tencent
+
+import (
+	"testing"
+
+	"xiaozhi/internal/servicetest"
+	fake "xiaozhi/internal/servicetest/tencent"
+	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/service"
+)
+
+func TestRecognisersKeepTheContract(t *testing.T) {
+	for _, model := range []string{"16k_zh"} {
+		t.Run(model, func(t *testing.T) {
+			providertest.TestRecogniserContract(t, providertest.Case{
+				Kind: Kind(), Fake: fake.New,
+				Skip: map[servicetest.Fault]string{servicetest.WrongVoice: "it is of the voices"},
+				Section: func(s *service.Section) {
+					s.Models, s.Settings = map[service.Role]string{service.ASR: model}, map[string]any{"pace": 2.9}
+				},
+			})
+		})
+	}
+}
