@@ -211,3 +211,12 @@ func TestPlaceholders(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadLeavesEmbedded: what the files of a folder replace is replaced for that set only.
+func TestLoadLeavesEmbedded(t *testing.T) {
+	mustLoad(t, map[string]string{"phrases.de.yaml": "ok: Ja.\nwords:\n  exit: [servus]\n", "default.de.md": "Hallo", "pirate.en.md": "Ahoy"})
+	s := mustLoad(t, nil)
+	if s.Phrase(OK, "de") != "Gut." || slices.Contains(s.Words("de").Exit, "servus") || s.Has("pirate") || s.prompts[Default]["de"].texts != nil {
+		t.Error("the embedded texts were replaced for all")
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/internal/text"
@@ -47,12 +48,8 @@ type Data struct {
 // language; LANG is a tag of BCP 47. A dir that is "" or does not exist adds nothing. One
 // joined error names all that is wrong, each with file and line.
 func Load(dir string) (*Set, error) {
-	s := &Set{
-		prompts: map[string]map[string]template{},
-		phrases: map[string]map[string]string{},
-		words:   map[string]*Words{},
-	}
-	if err := s.add(embedded, ".", true); err != nil {
+	s, err := embeddedSet()
+	if err != nil {
 		return nil, fmt.Errorf("embedded prompts: %w", err)
 	}
 	if dir == "" {
@@ -61,10 +58,37 @@ func Load(dir string) (*Set, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
+	s = s.clone()
 	if err := s.add(os.DirFS(dir), dir, false); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// embeddedSet is the set of the embedded texts, which all others begin as.
+var embeddedSet = sync.OnceValues(func() (*Set, error) {
+	s := &Set{
+		prompts: map[string]map[string]template{},
+		phrases: map[string]map[string]string{},
+		words:   map[string]*Words{},
+	}
+	return s, s.add(embedded, ".", true)
+})
+
+// clone returns a set that can be added to.
+func (s *Set) clone() *Set {
+	own := &Set{prompts: maps.Clone(s.prompts), phrases: maps.Clone(s.phrases), words: maps.Clone(s.words)}
+	for name, versions := range own.prompts {
+		own.prompts[name] = maps.Clone(versions)
+	}
+	for lang, phrases := range own.phrases {
+		own.phrases[lang] = maps.Clone(phrases)
+	}
+	for lang, words := range own.words {
+		copied := *words // its lists are replaced as a whole
+		own.words[lang] = &copied
+	}
+	return own
 }
 
 // add takes in all files of one folder. base says that unknown phrases are the

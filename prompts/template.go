@@ -76,10 +76,10 @@ func (t template) render(values map[string]string) string {
 func (s *Set) values(lang string, d Data) map[string]string {
 	device := cmp.Or(d.DeviceName, s.Phrase(deviceName, lang))
 	in, name := orChinese(cmp.Or(d.Language, lang)), ""
-	switch {
-	case in == text.Chinese:
+	switch in {
+	case text.Chinese:
 		name = s.Phrase(languageChinese, lang)
-	case in == text.English:
+	case text.English:
 		name = s.Phrase(languageEnglish, lang)
 	default:
 		name = in.Name(text.Lang(lang))

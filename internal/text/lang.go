@@ -79,11 +79,8 @@ func (l Lang) Base() Lang {
 // IsChinese reports whether the texts for it are the Chinese ones: Chinese of any region, and
 // Cantonese and others that are written with it.
 func (l Lang) IsChinese() bool {
-	switch l.Base() {
-	case Chinese, "cmn", "yue", "wuu", "nan", "hak", "gan", "hsn":
-		return true
-	}
-	return false
+	base := l.Base()
+	return base == Chinese || strings.Contains(" cmn yue wuu nan hak gan hsn ", " "+string(base)+" ")
 }
 
 // IsEnglish reports whether it is English of any region.

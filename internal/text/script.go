@@ -33,61 +33,75 @@ var others = []struct {
 // signWeight is how many letters a syllable sign counts as.
 const signWeight = 3
 
+// letters counts those of a text by their scripts.
+type letters struct {
+	latins, marks, hans, kanas, hanguls int // marks: Latin letters of Vietnamese alone
+
+	others []int // of others; nil: none
+	any    bool  // there is a letter, be it of a script that is not known
+}
+
+// count adds the letter r.
+func (n *letters) count(r rune) {
+	n.any = true
+	switch {
+	case r <= unicode.MaxLatin1 || unicode.Is(unicode.Latin, r):
+		n.latins++
+		if r >= 0x1ea0 && r <= 0x1ef9 || strings.ContainsRune("ơưđăƠƯĐĂ", r) {
+			n.marks++
+		}
+	case unicode.Is(unicode.Han, r):
+		n.hans++
+	case unicode.In(r, unicode.Hiragana, unicode.Katakana):
+		n.kanas++
+	case unicode.Is(unicode.Hangul, r):
+		n.hanguls++
+	default:
+		for i := range others {
+			if unicode.Is(others[i].letters, r) {
+				if n.others == nil {
+					n.others = make([]int, len(others))
+				}
+				n.others[i]++
+				return
+			}
+		}
+	}
+}
+
 // scriptOf returns the script of a text, "" if it holds no letter. Chinese signs count however few
 // they are beside Latin letters; other scripts if they make up a third of the text.
 func scriptOf(s string) script {
-	var hans, kanas, hanguls, latins, marks int
-	var counts []int // of others; made when the first is met
+	var n letters
 	for _, r := range s {
-		switch {
-		case !unicode.IsLetter(r):
-		case r <= unicode.MaxLatin1 || unicode.Is(unicode.Latin, r):
-			latins++
-			if r >= 0x1ea0 && r <= 0x1ef9 || strings.ContainsRune("ơưđăƠƯĐĂ", r) {
-				marks++
-			}
-		case unicode.Is(unicode.Han, r):
-			hans++
-		case unicode.In(r, unicode.Hiragana, unicode.Katakana):
-			kanas++
-		case unicode.Is(unicode.Hangul, r):
-			hanguls++
-		default:
-			if counts == nil {
-				counts = make([]int, len(others))
-			}
-			for i := range others {
-				if unicode.Is(others[i].letters, r) {
-					counts[i]++
-					break
-				}
-			}
+		if unicode.IsLetter(r) {
+			n.count(r)
 		}
 	}
 	best, most := script(""), 0
 	take := func(s script, letters int) {
-		if letters > most && letters*2 >= latins {
+		if letters > most && letters*2 >= n.latins {
 			best, most = s, letters
 		}
 	}
 	switch {
-	case kanas*5 >= hans && kanas > 0: // a lone の does not make Chinese words Japanese
-		take(japanese, (hans+kanas)*signWeight)
-	case hans > 0:
-		best, most = han, hans*signWeight
+	case n.kanas*5 >= n.hans && n.kanas > 0: // a lone の does not make Chinese words Japanese
+		take(japanese, (n.hans+n.kanas)*signWeight)
+	case n.hans > 0:
+		best, most = han, n.hans*signWeight
 	}
-	take(korean, hanguls*signWeight)
-	for i, n := range counts {
-		take(others[i].script, n)
+	take(korean, n.hanguls*signWeight)
+	for i, count := range n.others {
+		take(others[i].script, count)
 	}
 	switch {
 	case best != "":
 		return best
-	case marks > 0 && marks*12 >= latins:
+	case n.marks > 0 && n.marks*12 >= n.latins:
 		return vietnamese
-	case latins > 0:
+	case n.latins > 0:
 		return latin
-	case strings.ContainsFunc(s, unicode.IsLetter):
+	case n.any:
 		return "Zzzz"
 	}
 	return ""

@@ -9,11 +9,11 @@ import (
 )
 
 // tongue returns the judge of a language, by the words of the program.
-func tongue(t testing.TB, lang text.Lang) Tongue {
-	t.Helper()
+func tongue(tb testing.TB, lang text.Lang) Tongue {
+	tb.Helper()
 	set, err := prompts.Load("")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return Tongue{lang, set.Words(lang)}
 }
@@ -36,7 +36,7 @@ func TestTongueClassify(t *testing.T) {
 		{"vi", Request, "bật đèn phòng khách|dừng lại rồi bật đèn|mấy giờ rồi|tiếp"},
 		{"de", Noise, "Licht|der|the"}, {"de", Backchannel, "ähm|Ja.|ja, ja|Ach so!|genau|vielen Dank|alles klar"}, {"de", Stop, "Stopp!|Hör auf|jetzt sei still|warte mal bitte|halt"},
 		{"de", Request, "Mach das Licht an|Stopp, und mach das Licht aus|lauter|wie spät ist es|was war das|no way man"},
-		{"es", Noise, "luz|y"}, {"es", Backchannel, "eh|sí|vale, vale|claro|ya veo|muchas gracias"}, {"es", Stop, "para|¡Basta!|espera un momento|cállate ya|para por favor"},
+		{"es", Noise, "luz|y"}, {"es", Backchannel, "eh|sí|vale, vale|claro|ya veo|muchas gracias"}, {"es", Stop, "para|¡Basta!|espera, un segundo|cállate ya|para por favor"},
 		{"es", Request, "enciende la luz|para la música y enciende la luz|siguiente|¿Qué hora es?|para mañana"},
 		{"ru", Noise, "свет|уже"}, {"ru", Backchannel, "э|ну|да|ага, понятно|хорошо|ну да"}, {"ru", Stop, "стоп|хватит уже|подожди, пожалуйста|замолчи|выключи музыку"},
 		{"ru", Request, "включи свет|стоп и включи свет|громче|сколько времени"},
@@ -137,8 +137,8 @@ func FuzzTongue(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, lang, words, other string) {
 		own := Tongue{text.Lang(lang), set.Words(text.Lang(lang))}
-		if own.Classify(words, []string{other}) != own.Classify(words, []string{other}) {
-			t.Error("twice the same is not the same")
+		if once, again := own.Classify(words, []string{other}), own.Classify(words, []string{other}); once != again {
+			t.Errorf("%v, then %v", once, again)
 		}
 		if spokenSigns(words) == "" && own.Classify(words, nil) != Noise {
 			t.Errorf("%q is more than noise", words)
