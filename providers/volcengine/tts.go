@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"net/http"
 	"strings"
 	"time"
 
@@ -16,8 +17,10 @@ import (
 )
 
 const (
-	bidirection    = "bidirection"
-	unidirectional = "unidirectional"
+	bidirection    = "bidirection"    // a session for each sentence on a socket that is kept
+	unidirectional = "unidirectional" // a message for each
+	lines          = "http"           // a plain request for each
+	old            = "v1"             // the same of the old service
 	speakPath      = "/api/v3/tts/"
 	speakRate      = 24000 // Hz
 	speakBits      = 64000 // bit/s of compressed sound: the service's own choice may be 8000
@@ -31,7 +34,8 @@ const (
 type voices struct {
 	section service.Section
 	model   string // a resource for all voices; "": by the voice
-	one     bool   // unidirectional: a message holds the whole text
+	mode    string
+	client  *http.Client // of plain requests; nil: there are none
 	first   time.Duration
 	drivers map[string]*synthesis.Voice
 }
@@ -39,8 +43,18 @@ type voices struct {
 // newTTS makes the voices of a section.
 func newTTS(s service.Section) (providers.TTS, error) {
 	v := &voices{
-		section: s, model: s.Model(service.TTS, ""), one: s.Text("tts_mode", bidirection) == unidirectional,
+		section: s, model: s.Model(service.TTS, ""), mode: s.Text("tts_mode", bidirection),
 		first: cmp.Or(s.Timeouts.First, firstTime), drivers: map[string]*synthesis.Voice{},
+	}
+	keep := time.Duration(s.Number("keep", keepTime)) * time.Second
+	if v.mode == lines || v.mode == old {
+		keep = 0
+		if v.client = s.Client; v.client == nil {
+			var err error
+			if v.client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy}); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, resource := range []string{cmp.Or(v.model, speaks2), speaks1, clones2} {
 		c, err := newClient(s, resource)
@@ -49,7 +63,7 @@ func newTTS(s service.Section) (providers.TTS, error) {
 		}
 		v.drivers[resource] = synthesis.New(synthesis.Options{
 			Account: c.dialer.Account(), Dial: func(ctx context.Context) (synthesis.Conn, error) { return v.dial(ctx, c) },
-			Format: decoded(v.format()), Rate: v.rate(), Keep: time.Duration(s.Number("keep", keepTime)) * time.Second, Idle: 1,
+			Format: decoded(v.format()), Rate: v.rate(), Keep: keep, Idle: 1,
 			First: v.first, Next: s.Timeouts.Next,
 		})
 	}
@@ -61,13 +75,21 @@ func (v *voices) Name() string { return v.section.Name }
 
 // Warm gets a connection ready for the voice that speaks as a rule.
 func (v *voices) Warm(ctx context.Context) error {
-	return v.driver(v.section.Voice(providers.TTSRequest{}, defaultVoice)).Warm(ctx)
+	return v.driver(v.voice(providers.TTSRequest{})).Warm(ctx)
 }
 
 // Synthesize streams the sound of one sentence.
 func (v *voices) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
-	req.Voice = v.section.Voice(req, defaultVoice)
+	req.Voice = v.voice(req)
 	return v.driver(req.Voice).Synthesize(ctx, req)
+}
+
+// voice returns the voice of a request.
+func (v *voices) voice(req providers.TTSRequest) string {
+	if v.mode == old {
+		return v.section.Voice(req, oldVoice)
+	}
+	return v.section.Voice(req, defaultVoice)
 }
 
 // driver returns the driver of the resource that a voice belongs to.
@@ -122,16 +144,19 @@ func (v *voices) message(event int, params speechText, extra map[string]any) ([]
 
 // dial opens a connection that is ready for a sentence.
 func (v *voices) dial(ctx context.Context, c *client) (synthesis.Conn, error) {
-	path := speakPath + bidirection
-	if v.one {
+	if v.client != nil {
+		return v.post(ctx, c), nil
+	}
+	path, one := speakPath+bidirection, v.mode == unidirectional
+	if one {
 		path = speakPath + "unidirectional/stream"
 	}
 	socket, err := c.dial(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	l := &voiceLine{Socket: socket, v: v}
-	if !v.one {
+	l := &voiceLine{Socket: socket, v: v, one: one}
+	if !one {
 		err = l.connect()
 	}
 	if err != nil {
@@ -145,6 +170,7 @@ func (v *voices) dial(ctx context.Context, c *client) (synthesis.Conn, error) {
 type voiceLine struct {
 	*transport.Socket
 	v       *voices
+	one     bool // a message holds the whole text
 	req     providers.TTSRequest
 	session string // that speaks; of unidirectional voices, "" until it is known
 	before  string // the session before
@@ -187,7 +213,7 @@ func (l *voiceLine) send(event int, payload []byte) error {
 func (l *voiceLine) Say(req providers.TTSRequest) error {
 	l.req, l.before, l.session = req, l.session, ""
 	params := l.v.params(req.Voice)
-	if l.v.one {
+	if l.one {
 		params.Text = req.Text
 		b, err := l.v.message(0, params, l.v.section.Extra)
 		if err != nil {
@@ -218,7 +244,7 @@ func (l *voiceLine) Receive(within time.Duration) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.v.one && l.session == "" && f.id != l.before {
+	if l.one && l.session == "" && f.id != l.before {
 		l.session = f.id
 	}
 	if f.id != l.session {
@@ -226,7 +252,7 @@ func (l *voiceLine) Receive(within time.Duration) ([]byte, error) {
 	}
 	switch f.event {
 	case eventSessionStarted:
-		if !l.v.one {
+		if !l.one {
 			return nil, l.text()
 		}
 	case eventSessionFinished, eventSessionCanceled:

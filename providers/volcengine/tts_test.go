@@ -1,6 +1,10 @@
 package volcengine
 
 import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,10 +17,10 @@ import (
 )
 
 func TestVoiceContract(t *testing.T) {
-	for _, mode := range []string{bidirection, unidirectional} {
+	for _, mode := range []string{bidirection, unidirectional, lines} {
 		t.Run(mode, func(t *testing.T) {
 			providertest.TestVoiceContract(t, providertest.Case{
-				Kind: Kind(), Fake: fake.New, Reuses: true, Keeps: true,
+				Kind: Kind(), Fake: fake.New, Reuses: true, Keeps: mode != lines,
 				Section: func(s *service.Section) { s.Settings = map[string]any{"tts_mode": mode} },
 				Kinds: map[servicetest.Fault][]providers.Kind{
 					servicetest.WrongModel: {providers.Unauthorized}, servicetest.WrongVoice: {providers.Unauthorized, providers.BadRequest},
@@ -104,5 +108,53 @@ func TestForgottenConnection(t *testing.T) {
 	}
 	if s.Conns() != 2 {
 		t.Errorf("%d connections, want one for each sentence", s.Conns())
+	}
+}
+
+// The old service answers with the whole sound, and with codes of its own.
+func TestOldService(t *testing.T) {
+	var asked struct {
+		App struct {
+			ID      string `json:"appid"`
+			Token   string `json:"token"`
+			Cluster string `json:"cluster"`
+		} `json:"app"`
+		Audio struct {
+			Voice string `json:"voice_type"`
+		} `json:"audio"`
+		Request struct {
+			Text      string `json:"text"`
+			Operation string `json:"operation"`
+		} `json:"request"`
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		answer := map[string]any{"reqid": "1", "code": 3000, "operation": "query", "message": "Success", "sequence": -1, "data": servicetest.Speech(asked.Request.Text, 24000)}
+		if r.URL.Path != oldPath || r.Header.Get("Authorization") != "Bearer;"+servicetest.Key || asked.Request.Text == "no" {
+			w.WriteHeader(http.StatusBadRequest)
+			answer = map[string]any{"code": 3050, "message": "unknown voice"}
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	defer s.Close()
+	v, err := Kind().TTS(service.Section{Name: "volc", Key: servicetest.Key, ID: servicetest.ID, BaseURL: s.URL, Settings: map[string]any{"tts_mode": old}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := 0
+	for piece, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "hello"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples += len(piece.PCM)
+	}
+	if asked.App.ID != servicetest.ID || asked.App.Token != servicetest.Key || asked.App.Cluster != oldCluster || asked.Audio.Voice != oldVoice || asked.Request.Operation != "query" ||
+		2*samples != len(servicetest.Speech("hello", 24000)) {
+		t.Errorf("asked %+v, %d samples", asked, samples)
+	}
+	for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "no"}) {
+		if failed, ok := errors.AsType[*providers.Error](err); !ok || failed.Kind != providers.BadRequest || strings.Contains(err.Error(), servicetest.Key) {
+			t.Errorf("refused with %v", err)
+		}
 	}
 }

@@ -61,7 +61,8 @@ func Kind() service.Kind {
 		Extra:   true,
 		More: []service.Setting{
 			{Name: "mode", Values: []string{"bigmodel_async", "bigmodel", "bigmodel_nostream"}},
-			{Name: "tts_mode", Values: []string{"bidirection", "unidirectional"}},
+			{Name: "tts_mode", Values: []string{bidirection, unidirectional, lines, old}},
+			{Name: "cluster"},
 			{Name: "end_window_size", Type: service.Number},
 			{Name: "loudness", Type: service.Number},
 			{Name: "keep", Type: service.Number}, // seconds
@@ -169,6 +170,10 @@ func kindOf(code uint32, words string, otherwise providers.Kind) providers.Kind 
 	case has("not granted", "permission denied", "invalid x-api-key", "unauthorized", "authenticate", "access denied"):
 		return providers.Unauthorized
 	case has("mismatched with speaker", "speaker not found", "invalid speaker"):
+		return providers.BadRequest
+	case code == 3003:
+		return providers.RateLimited
+	case code == 3001 || code == 3006 || code == 3010 || code == 3011 || code == 3050: // of the old service
 		return providers.BadRequest
 	case code == 45000001 || code == 45000151 || code == 40402003:
 		return providers.BadRequest
