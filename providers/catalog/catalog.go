@@ -35,7 +35,7 @@ import (
 // Kinds lists all kinds, each type once, in the order in which "auto" takes those that it
 // finds keys for. What several packages do under one type is one kind.
 func Kinds() []service.Kind {
-	all := openai.Kinds()
+	all := append(openai.Kinds(), openai.SpeechKinds()...)
 	all = append(all, dashscope.Kind(), volcengine.Kind(), iflytek.Kind(), aliyun.Kind(), tencent.Kind(), baidu.Kind())
 	all = append(all, deepgram.Kind(), elevenlabs.Kind(), azure.Kind())
 	all = append(all, funasr.Kind(), sherpa.Kind(), wyoming.Kind(), vosk.Kind(), whispercpp.Kind(), edge.Kind())

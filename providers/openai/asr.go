@@ -100,12 +100,22 @@ func (t *transcription) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
-	if err != nil {
+	if t.text, t.language, err = readTranscription(resp); err != nil {
 		return nil, err
 	}
+	read := *resp
+	read.Body = io.NopCloser(strings.NewReader("{}"))
+	return &read, nil
+}
+
+// readTranscription reads a reply that is whole: JSON, or a plain text.
+func readTranscription(resp *http.Response) (said, language string, err error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	if err != nil {
+		return "", "", err
+	}
 	if message, ok := transport.ErrorMessage(body); ok {
-		return nil, &transport.Refusal{Status: resp.StatusCode, Text: message}
+		return "", "", &transport.Refusal{Status: resp.StatusCode, Text: message}
 	}
 	var reply struct {
 		Text     *string         `json:"text"`
@@ -113,18 +123,13 @@ func (t *transcription) Do(req *http.Request) (*http.Response, error) {
 	}
 	switch err := json.Unmarshal(body, &reply); {
 	case err == nil && reply.Text != nil:
-		t.text, t.language = *reply.Text, languageCode(strings.Trim(string(reply.Language), `"`))
+		return strings.TrimSpace(*reply.Text), languageCode(strings.Trim(string(reply.Language), `"`)), nil
 	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain"):
-		t.text = string(body)
+		return strings.TrimSpace(string(body)), "", nil
 	case err != nil:
-		return nil, fmt.Errorf("the reply is not the JSON expected: %w", err)
-	default:
-		return nil, errors.New("the reply has no text")
+		return "", "", fmt.Errorf("the reply is not the JSON expected: %w", err)
 	}
-	t.text = strings.TrimSpace(t.text)
-	read := *resp
-	read.Body = io.NopCloser(strings.NewReader("{}"))
-	return &read, nil
+	return "", "", errors.New("the reply has no text")
 }
 
 // languageCode is the code of ISO 639 for the names and tags that servers and devices use, else "".

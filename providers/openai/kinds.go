@@ -31,6 +31,7 @@ func (v Vendor) kind() service.Kind {
 		Models: map[service.Role][]string{service.LLM: v.Models},
 		LLM:    func(s service.Section) (providers.LLM, error) { return v.model(s) },
 	}
+	v.speech(&k)
 	if v.Env != "" {
 		k.Env, k.Needs = []service.Env{{Field: service.Key, Name: v.Env}}, []service.Field{service.Key}
 	}

@@ -1,0 +1,167 @@
+package openai
+
+import (
+	"strings"
+	"testing"
+
+	"xiaozhi/internal/servicetest"
+	fake "xiaozhi/internal/servicetest/openaispeech"
+	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/service"
+)
+
+// kindOf returns the kind of a type.
+func kindOf(t *testing.T, name string) service.Kind {
+	t.Helper()
+	for _, k := range append(Kinds(), SpeechKinds()...) {
+		if k.Type == name {
+			return k
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return service.Kind{}
+}
+
+// at puts the fake's address under a path, and sets a mode and a model.
+func at(path, mode, model string) func(*service.Section) {
+	return func(s *service.Section) {
+		s.BaseURL += path
+		if mode != "" {
+			s.Settings = map[string]any{"mode": mode}
+		}
+		if model != "" {
+			s.Models = map[service.Role]string{service.ASR: model}
+		}
+	}
+}
+
+func TestRecogniserContract(t *testing.T) {
+	const theEnd = "the end of the body is that of the text"
+	for name, c := range map[string]providertest.Case{
+		"openai":      {Fake: fake.New, Section: at("/v1", "", ""), Uploads: true, Reuses: true},
+		"siliconflow": {Fake: fake.NewSiliconFlow, Section: at("/v1", "", ""), Uploads: true, Reuses: true},
+		"speaches": {
+			Fake: fake.NewSpeaches, Section: at("/v1", "", ""), Uploads: true, Reuses: true,
+			Skip: map[servicetest.Fault]string{servicetest.Closed: theEnd, servicetest.Huge: theEnd},
+		},
+		"realtime": {Fake: fake.New, Section: at("/v1", "", "gpt-live-transcribe")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := name
+			if name == "realtime" {
+				kind = "openai"
+			}
+			c.Kind = kindOf(t, kind)
+			if c.Skip == nil {
+				c.Skip = map[servicetest.Fault]string{}
+			}
+			c.Skip[servicetest.WrongVoice] = "it is of voices"
+			providertest.TestRecogniserContract(t, c)
+		})
+	}
+}
+
+func TestVoiceContract(t *testing.T) {
+	const theEnd = "the end of the body is that of the sound"
+	for name, c := range map[string]providertest.Case{
+		"openai":      {Fake: fake.New, Section: at("/v1", "", "")},
+		"siliconflow": {Fake: fake.NewSiliconFlow, Section: at("/v1", "", "")},
+		"glm":         {Fake: fake.NewZhipu, Section: at("/api/paas/v4", "", "")},
+		"kokoro":      {Fake: fake.NewKokoro, Section: at("/v1", "", "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.Kind, c.Reuses = kindOf(t, name), true
+			if name != "glm" {
+				c.Skip = map[servicetest.Fault]string{servicetest.Closed: theEnd}
+			}
+			providertest.TestVoiceContract(t, c)
+		})
+	}
+}
+
+func TestModes(t *testing.T) {
+	openai := kindOf(t, "openai")
+	for model, want := range map[string]bool{"gpt-live-transcribe": true, "whisper-1": false, "": false} {
+		a, err := openai.ASR(service.Section{Name: "x", Models: map[service.Role]string{service.ASR: model}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, uploads := a.(*Upload); uploads == want {
+			t.Errorf("%q: a WebSocket: %v", model, !uploads)
+		}
+	}
+	s := service.Section{Name: "x", Models: map[service.Role]string{service.ASR: "gpt-live-transcribe"}, Settings: map[string]any{"mode": "upload"}}
+	if _, err := openai.ASR(s); err == nil || !strings.Contains(err.Error(), "x: mode") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := openai.TTS(service.Section{Name: "x", Format: "flac"}); err == nil || !strings.Contains(err.Error(), "x: format") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestVoicesAreListed(t *testing.T) {
+	s := fake.NewKokoro(t)
+	k := kindOf(t, "kokoro")
+	all, err := k.ListVoices(t.Context(), service.Section{Name: "x", BaseURL: s.URL() + "/v1"})
+	if err != nil || len(all) < 3 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// TestWhatIsAskedFor: each vendor gets the names that it knows.
+func TestWhatIsAskedFor(t *testing.T) {
+	s := fake.NewSiliconFlow(t)
+	k := kindOf(t, "siliconflow")
+	section := service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL() + "/v1", Speed: 1.5, Extra: map[string]any{"gain": 3}}
+	v, err := k.TTS(section)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "hello"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	body := string(s.Requests()[0].Body)
+	for _, want := range []string{`"voice":"FunAudioLLM/CosyVoice2-0.5B:alex"`, `"sample_rate":24000`, `"speed":1.5`, `"gain":3`, `"response_format":"pcm"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%s is not in %s", want, body)
+		}
+	}
+}
+
+func TestSoundOfEvents(t *testing.T) {
+	for content, want := range map[string]string{"AAEC": "\x00\x01\x02", "0a0b": "\x0a\x0b", "": "", "!": "error"} {
+		got, err := binaryOf(content)
+		if err != nil {
+			got = []byte("error")
+		}
+		if string(got) != want {
+			t.Errorf("%q: %q", content, got)
+		}
+	}
+}
+
+func FuzzTranscriptEvent(f *testing.F) {
+	f.Add([]byte(`{"type":"transcript.text.delta","delta":"a"}`))
+	f.Add([]byte(`{"type":"transcript.text.done","text":"a"}`))
+	f.Add([]byte(`{"error":{"message":"x"}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, err := transcriptEvent(b); err != nil && r.Text != "" {
+			t.Errorf("%+v and %v", r, err)
+		}
+	})
+}
+
+func FuzzEventSound(f *testing.F) {
+	f.Add([]byte(`{"choices":[{"delta":{"content":"AAEC","return_sample_rate":24000}}]}`))
+	f.Add([]byte(`{"choices":[{"finish_reason":"stop"}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := eventSound{rate: 24000}
+		_ = s.take(b)
+		if s.rate < 8000 || s.rate > 48000 || len(s.rest) > len(b) {
+			t.Errorf("%d Hz, %d bytes of %d", s.rate, len(s.rest), len(b))
+		}
+	})
+}
