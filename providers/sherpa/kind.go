@@ -2,9 +2,11 @@ package sherpa
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"xiaozhi/providers"
@@ -50,8 +52,34 @@ func Kind() service.Kind {
 			}
 			return v, nil
 		},
+		ListVoices: listSpeakers,
 	}
 }
+
+// listSpeakers lists the speakers of a section's voice: by name where the model tells their names, else by number.
+func listSpeakers(_ context.Context, s service.Section) ([]service.Voice, error) {
+	o := optionsOf(s, service.TTS)
+	m, err := modelfile.Find(o.Model)
+	if err == nil && !m.Kind.Speaks() {
+		err = &modelfile.Problem{Fault: modelfile.WrongRole, File: o.Model, Detail: string(m.Kind)}
+	}
+	if err != nil {
+		return nil, failed(o.Name, "list voices", err)
+	}
+	names := m.Speakers()
+	count, _ := strconv.Atoi(m.Metadata["n_speakers"])
+	for n := len(names); n < min(max(count, 1), maxSpeakers); n++ {
+		names = append(names, strconv.Itoa(n))
+	}
+	voices := make([]service.Voice, 0, len(names))
+	for _, name := range names {
+		voices = append(voices, service.Voice{Name: name})
+	}
+	return voices, nil
+}
+
+// maxSpeakers bounds what is listed.
+const maxSpeakers = 1000
 
 // orNil keeps a nil pointer from becoming an interface that is not nil.
 func orNil(r *Recognizer, err error) (providers.ASR, error) {

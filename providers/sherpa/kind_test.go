@@ -66,8 +66,21 @@ func TestKind(t *testing.T) {
 			t.Errorf("%s: loudness %d, %v, want %d", language, loud, err, want)
 		}
 	}
+	listed := func(want string) {
+		t.Helper()
+		voices, err := kind.ListVoices(t.Context(), s)
+		var names []string
+		for _, v := range voices {
+			names = append(names, v.Name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("speakers %s, %v, want %s", got, err, want)
+		}
+	}
+	listed("af_maple zf_001 zm_010")
 	s.Models = map[service.Role]string{service.ASR: "mine", service.TTS: filepath.Join(dir, "another")}
 	s.Voices = nil
+	listed("0 1 2 3")
 	if a, err := kind.ASR(s); err != nil || a.(*sherpa.Recognizer).Kind() != modelfile.Whisper {
 		t.Errorf("a model by its name: %v", err)
 	}
