@@ -228,10 +228,27 @@ func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transp
 		}
 		return err
 	}
+	if !p.Left() {
+		drain(resp.Body, guard)
+	}
 	if !p.Heard() && !p.Left() {
 		return errors.New("the server sent no sound")
 	}
 	return nil
+}
+
+// Limits of what is read after the sound.
+const (
+	drainTime  = 50 * time.Millisecond
+	drainBytes = 4 << 10
+)
+
+// drain reads the end of a body whose sound is complete, so that its connection serves
+// the next sentence.
+func drain(body io.Reader, guard *transport.Guard) {
+	guard.Arm(drainTime)
+	defer guard.Disarm()
+	_, _ = io.CopyN(io.Discard, body, drainBytes) // a connection that is lost here is only that
 }
 
 // refused lets the technology judge a refusal.

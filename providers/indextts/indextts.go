@@ -14,6 +14,7 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
 
 const (
@@ -58,7 +59,17 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	if rate == 0 {
 		rate = bareRate
 	}
-	return httpvoice.New(httpvoice.Options{Section: s, Request: c.request, Format: "pcm", Rate: rate, First: firstTime})
+	return httpvoice.New(httpvoice.Options{Section: s, Request: c.request, Judge: judge, Format: "pcm", Rate: rate, First: firstTime})
+}
+
+// judge makes a sentence of what the server says, which is where it stands in its code: a
+// voice that it does not know is a key that it does not find.
+func judge(r *transport.Refusal) {
+	lines := strings.Split(strings.TrimSpace(r.Text), "\n")
+	r.Text = strings.TrimSpace(lines[len(lines)-1])
+	if voice, ok := strings.CutPrefix(r.Text, "KeyError: "); ok {
+		r.Kind, r.Text = providers.BadRequest, "the server knows no voice "+voice
+	}
 }
 
 // request asks for one sentence.

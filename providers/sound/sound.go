@@ -165,10 +165,8 @@ func formatOf(head []byte, media, asked string) string {
 	case media == "application/json" || strings.HasPrefix(media, "text/"):
 		return "text"
 	}
-	if !strings.HasPrefix(media, "audio/") && len(bytes.TrimSpace(head)) > 1 {
-		if start := bytes.TrimSpace(head); start[0] == '{' && (start[1] == '"' || start[1] == '\n' || start[1] == ' ') {
-			return "text"
-		}
+	if isText(head) {
+		return "text"
 	}
 	switch media {
 	case "audio/mpeg", "audio/mp3":
@@ -182,6 +180,19 @@ func formatOf(head []byte, media, asked string) string {
 	}
 	return asked
 }
+
+// isText reports whether a reply begins as JSON or HTML do, which some services send as if
+// it were sound.
+func isText(head []byte) bool {
+	start := bytes.ToLower(bytes.TrimSpace(head))
+	if rest, ok := bytes.CutPrefix(start, []byte("{")); ok {
+		rest = bytes.TrimSpace(rest)
+		return len(rest) > 2 && rest[0] == '"' && isLetter(rest[1]) && isLetter(rest[2])
+	}
+	return bytes.HasPrefix(start, []byte("<!doctype")) || bytes.HasPrefix(start, []byte("<html"))
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c == '_' }
 
 // textInsteadOfSound returns the error for a reply of status 200 that holds words.
 func textInsteadOfSound(r io.Reader) error {

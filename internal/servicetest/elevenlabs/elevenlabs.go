@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +30,8 @@ const (
 // fake is the service.
 type fake struct {
 	*servicetest.Server
-	t testing.TB
+	t     testing.TB
+	ended atomic.Int32 // sessions that ended by themselves
 }
 
 // New starts the service. It takes [servicetest.Key] in the header xi-api-key.
