@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	burst = 5 * time.Second // of sound that is taken as fast as it comes
-	pace  = 2               // times as fast as it is spoken, beyond that
+	maxAnswer = 1 << 20         // bytes of a message: words, and when each was spoken
+	burst     = 5 * time.Second // of sound that is taken as fast as it comes
+	pace      = 2               // times as fast as it is spoken, beyond that
 )
 
 // locales are the languages of the service, by our tags: it wants to know the region.
@@ -54,7 +55,7 @@ func NewASR(s service.Section) (providers.ASR, error) {
 		return nil, err
 	}
 	l := &listener{s: s, dialer: dialer}
-	return recognition.New(recognition.Options{Account: account, Dial: l.dial, Final: s.Timeouts.First}), nil
+	return recognition.New(recognition.Options{Account: account, Dial: l.dial, Pace: pace, Burst: burst, Final: s.Timeouts.First}), nil
 }
 
 // listener opens the sessions of one section.
@@ -76,7 +77,8 @@ func (l *listener) dial(ctx context.Context, req providers.ASRRequest) (recognit
 	if err != nil {
 		return nil, judged(err)
 	}
-	c := &session{Socket: socket, ctx: ctx.Done(), id: newID(), rate: req.Rate}
+	socket.Limit(maxAnswer)
+	c := &session{Socket: socket, id: newID(), rate: req.Rate}
 	if err := c.begin(); err != nil {
 		socket.Close()
 		return nil, err
@@ -87,11 +89,8 @@ func (l *listener) dial(ctx context.Context, req providers.ASRRequest) (recognit
 // session is one turn on a socket.
 type session struct {
 	*transport.Socket
-	ctx   <-chan struct{}
-	id    string
-	rate  int
-	begun time.Time     // of the first sound
-	sent  time.Duration // of sound
+	id   string
+	rate int
 }
 
 // begin tells what we are and what sound will come.
@@ -106,22 +105,8 @@ func (s *session) begin() error {
 	return s.WriteBinary(binaryFrame("audio", s.id, "audio/x-wav", wavHeader(s.rate)))
 }
 
-// Send hands over sound, and waits where it would come faster than the service takes it.
+// Send hands over sound.
 func (s *session) Send(pcm []int16) error {
-	now := time.Now()
-	if s.begun.IsZero() {
-		s.begun = now
-	}
-	if ahead := (s.sent-burst)/pace - now.Sub(s.begun); ahead > 0 {
-		timer := time.NewTimer(ahead)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-s.ctx:
-			return errors.New("the session has ended")
-		}
-	}
-	s.sent += time.Duration(len(pcm)) * time.Second / time.Duration(s.rate)
 	b := make([]byte, 0, 2*len(pcm))
 	for _, v := range pcm {
 		b = binary.LittleEndian.AppendUint16(b, uint16(v))

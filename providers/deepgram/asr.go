@@ -21,6 +21,7 @@ const (
 	fluxModels   = "flux"  // what the names of the models of /v2/listen begin with
 	anyLanguage  = "multi" // several languages in one utterance, which Chinese is not among
 	eotThreshold = 0.9     // how sure flux must be that a turn is over; ours is the decision
+	maxAnswer    = 1 << 20 // bytes of a message: words, and when each was spoken
 	eotTimeout   = 10000   // ms of silence after which it is over in any case
 )
 
@@ -76,6 +77,7 @@ func (c *listener) dial(ctx context.Context, req providers.ASRRequest) (recognit
 	if err != nil {
 		return nil, judged(err)
 	}
+	socket.Limit(maxAnswer)
 	parse := parseNova
 	if strings.HasPrefix(c.model, fluxModels) {
 		parse = parseFlux

@@ -23,7 +23,9 @@ import (
 
 const (
 	helloTime = 5 * time.Second // until the session has started
-	pace      = 2               // times as fast as it is spoken: the service drops what comes too fast
+	pace      = 2               // times as fast as it is spoken: the service refuses what comes too fast
+	maxAnswer = 1 << 20         // bytes of a message: words, and when each was spoken
+	burst     = time.Second     // of sound that came while it was being connected
 )
 
 // NewASR makes a recogniser.
@@ -34,7 +36,7 @@ func NewASR(s service.Section) (providers.ASR, error) {
 		return nil, err
 	}
 	l := &listener{s: s, dialer: dialer}
-	return recognition.New(recognition.Options{Account: account, Dial: l.dial, Pace: pace, Final: s.Timeouts.First}), nil
+	return recognition.New(recognition.Options{Account: account, Dial: l.dial, Pace: pace, Burst: burst, Final: s.Timeouts.First}), nil
 }
 
 // listener opens the sessions of one section.
@@ -58,6 +60,7 @@ func (l *listener) dial(ctx context.Context, req providers.ASRRequest) (recognit
 	if err != nil {
 		return nil, judged(err)
 	}
+	socket.Limit(maxAnswer)
 	c := &session{Socket: socket, rate: req.Rate}
 	for started := false; !started; {
 		m, err := c.read(cmp.Or(l.s.Timeouts.First, helloTime))

@@ -61,6 +61,7 @@ type Options struct {
 	Dial  func(ctx context.Context, req providers.ASRRequest) (Session, error)
 	Frame time.Duration // length of the pieces for Send; 100 ms if 0
 	Pace  float64       // how much faster than it is spoken sound may be sent; 0: as fast as it goes
+	Burst time.Duration // of sound that may be sent before Pace counts
 	Tries int           // of Dial, until it is given up; 2 if 0
 	Final time.Duration // from the end of the sound to the last message; 5 s if 0
 	Warm  func(ctx context.Context) error

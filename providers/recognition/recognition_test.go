@@ -213,10 +213,17 @@ func TestServiceThatRefuses(t *testing.T) {
 }
 
 func TestPaceIsKept(t *testing.T) {
+	for burst, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 3 * time.Second: 500 * time.Millisecond} {
+		paceIsKept(t, burst, want)
+	}
+}
+
+func paceIsKept(t *testing.T, burst, want time.Duration) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
 		s.finish = func(s *script) { s.results <- Result{Kind: Over, Text: "x"} }
-		r, _ := recognizer(Options{Pace: 2}, s)
+		r, _ := recognizer(Options{Pace: 2, Burst: burst}, s)
 		stream, err := r.Open(t.Context(), providers.ASRRequest{})
 		if err != nil {
 			t.Fatal(err)
@@ -229,8 +236,8 @@ func TestPaceIsKept(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if took := time.Since(begun); took < 1900*time.Millisecond || took > 2100*time.Millisecond {
-			t.Errorf("4 s of sound were sent in %v, want 2 s", took)
+		if took := time.Since(begun); took < want-100*time.Millisecond || took > want+100*time.Millisecond {
+			t.Errorf("4 s of sound were sent in %v, want %v", took, want)
 		}
 	})
 }

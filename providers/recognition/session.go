@@ -79,7 +79,7 @@ func (t *talk) session(ctx context.Context, at, past int) (sent int, complete bo
 	defer s.Close()
 	defer t.over()
 	defer close(gone)
-	from := &sender{stream: t.stream, session: s, at: at, past: past, stopped: gone, pace: t.o.Pace}
+	from := &sender{stream: t.stream, session: s, at: at, past: past, stopped: gone, pace: t.o.Pace, burst: t.o.Burst}
 	put := func(e event) bool {
 		select {
 		case events <- e:
@@ -160,6 +160,7 @@ type sender struct {
 	past     int // sessions before
 	stopped  <-chan struct{}
 	pace     float64
+	burst    time.Duration
 	complete bool // all was sent, and the service knows
 
 	mu sync.Mutex
@@ -206,7 +207,7 @@ func (s *sender) wait(begun time.Time, samples int) bool {
 	if s.pace <= 0 {
 		return true
 	}
-	due := time.Duration(float64(samples) / s.pace / float64(s.req.Rate) * float64(time.Second))
+	due := time.Duration((float64(samples)/float64(s.req.Rate) - s.burst.Seconds()) / s.pace * float64(time.Second))
 	ahead := due - time.Since(begun)
 	if ahead <= 0 {
 		return true

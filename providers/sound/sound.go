@@ -184,7 +184,11 @@ func formatOf(head []byte, media, asked string) string {
 // isText reports whether a reply begins as JSON or HTML do, which some services send as if
 // it were sound.
 func isText(head []byte) bool {
-	start := bytes.ToLower(bytes.TrimSpace(head))
+	start := bytes.TrimSpace(head)
+	if len(start) == 0 || start[0] != '{' && start[0] != '<' {
+		return false
+	}
+	start = bytes.ToLower(start)
 	if rest, ok := bytes.CutPrefix(start, []byte("{")); ok {
 		rest = bytes.TrimSpace(rest)
 		return len(rest) > 2 && rest[0] == '"' && isLetter(rest[1]) && isLetter(rest[2])
