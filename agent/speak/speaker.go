@@ -181,7 +181,6 @@ func (s *Speaker) segment(ctx context.Context, from *stream) error {
 // voiceless shows a segment in whose language nobody can speak. What is wrong is said, once in a reply,
 // in a language that the program has sounds of.
 func (s *Speaker) voiceless(ctx context.Context, u Segment, err error) error {
-	s.log.Warn("no voice for the language", "tts", s.o.TTS.Name(), "language", u.Language, "err", err)
 	id := prompts.NoVoice
 	switch {
 	case len(prompts.Sound(u.Fallback, lang(u.Language))) > 0:
@@ -190,6 +189,7 @@ func (s *Speaker) voiceless(ctx context.Context, u Segment, err error) error {
 		id = ""
 	default:
 		s.mute = true
+		s.log.Warn("no voice for the language", "tts", s.o.TTS.Name(), "language", u.Language, "err", err)
 	}
 	u.Language, u.progress = s.o.Home, new(progress)
 	s.framer.reset()
