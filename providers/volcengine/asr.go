@@ -36,7 +36,13 @@ func newASR(s service.Section) (providers.ASR, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &ears{client: c, mode: s.Text("mode", hearMode), window: int(s.Number("end_window_size", endWindow)), uid: cmp.Or(s.ID, "xiaozhi"), extra: s.Extra}
+	if s.Text("mode", hearMode) == oldMode {
+		c.header.Set("Authorization", "Bearer; "+s.Key.Reveal())
+	}
+	e := &ears{
+		client: c, mode: s.Text("mode", hearMode), window: int(s.Number("end_window_size", endWindow)), uid: cmp.Or(s.ID, "xiaozhi"), extra: s.Extra,
+		app: s.ID, key: s.Key, cluster: s.Text("cluster", oldHearCluster),
+	}
 	return recognition.New(recognition.Options{Account: c.dialer.Account(), Dial: e.dial, Frame: hearFrame, Final: s.Timeouts.First}), nil
 }
 
@@ -47,6 +53,9 @@ type ears struct {
 	window int // ms
 	uid    string
 	extra  map[string]any
+
+	app, cluster string // for the old service, which wants them in its first message
+	key          providers.Secret
 }
 
 // request makes the first message of an utterance.
@@ -79,20 +88,28 @@ func language(tag string) string {
 
 // dial opens a session. Sound may follow the first message at once.
 func (e *ears) dial(ctx context.Context, req providers.ASRRequest) (recognition.Session, error) {
-	first, err := e.request(req)
+	first, path := e.request, hearPath+e.mode
+	if e.mode == oldMode {
+		first, path = e.oldRequest, oldHearPath
+	}
+	message, err := first(req)
 	if err != nil {
 		return nil, err
 	}
-	socket, err := e.client.dial(ctx, hearPath+e.mode)
+	socket, err := e.client.dial(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	socket.Limit(maxAnswer)
-	if err := socket.WriteBinary(first); err != nil {
+	if err := socket.WriteBinary(message); err != nil {
 		socket.Close()
 		return nil, err
 	}
-	return &hearingSession{Socket: socket}, nil
+	session := &hearingSession{Socket: socket}
+	if e.mode == oldMode {
+		return &oldSession{session}, nil
+	}
+	return session, nil
 }
 
 // hearingSession is one utterance.

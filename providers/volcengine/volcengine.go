@@ -60,7 +60,7 @@ func Kind() service.Kind {
 		Formats: []string{"pcm", "ogg_opus", "mp3"},
 		Extra:   true,
 		More: []service.Setting{
-			{Name: "mode", Values: []string{"bigmodel_async", "bigmodel", "bigmodel_nostream"}},
+			{Name: "mode", Values: []string{hearMode, "bigmodel", wholeMode, oldMode}},
 			{Name: "tts_mode", Values: []string{bidirection, unidirectional, lines, old}},
 			{Name: "cluster"},
 			{Name: "end_window_size", Type: service.Number},
