@@ -44,7 +44,7 @@ var rules = []rule{
 	{"providers/generation", "providers providers/service providers/transport providers/sse internal/text", "the driver of language models behind HTTP"},
 	{"providers/recognition", "providers providers/transport audio", "the driver of streaming recognisers"},
 	{"providers/synthesis", "providers providers/transport providers/sound audio", "the driver of voices behind sockets"},
-	{"providers/httpvoice", "providers providers/service providers/transport providers/sound internal/text", "the driver of voices behind HTTP"},
+	{"providers/httpvoice", "providers providers/service providers/transport providers/sound providers/sse internal/text", "the driver of voices behind HTTP"},
 	{"providers/catalog", "providers providers/...", "the list of all kinds"},
 	{"providers/providertest", "providers providers/service audio internal/servicetest internal/text", "contracts and fakes"},
 	{"providers/*", "providers providers/service providers/transport providers/sound providers/recognition providers/synthesis providers/httpvoice providers/generation providers/sse audio audio/file internal/text/...", "a technology knows the contracts and what all share, and no other one"},

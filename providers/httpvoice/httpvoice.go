@@ -17,6 +17,7 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/sound"
+	"xiaozhi/providers/sse"
 	"xiaozhi/providers/transport"
 )
 
@@ -25,6 +26,7 @@ const (
 	firstTime = 10 * time.Second
 	nextTime  = 5 * time.Second
 	retryWait = 200 * time.Millisecond
+	endTime   = 100 * time.Millisecond // from the last event to the end of the answer
 )
 
 // Options describe a voice. Section, Request and Format must be set.
@@ -36,6 +38,9 @@ type Options struct {
 	Ping func(ctx context.Context) (*http.Request, error)
 	// Judge puts right the kind and the words of a refusal by the vendor's own codes; nil: nothing.
 	Judge func(*transport.Refusal)
+	// Events makes what opens the events of one answer, where that is a stream of events;
+	// nil: the answer is the sound itself.
+	Events func() Opener
 	// Format of the sound where it does not tell by itself: pcm, wav, mp3 or opus.
 	Format string
 	Rate   int           // of bare pcm, in Hz
@@ -222,7 +227,11 @@ func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transp
 		return v.refused(transport.ReadRefusal(resp))
 	}
 	expected := sound.Expected{Format: v.o.Format, Rate: v.o.Rate, MediaType: resp.Header.Get("Content-Type")}
-	if err := p.Decode(body, expected); err != nil {
+	content := io.Reader(body)
+	if v.o.Events != nil {
+		content, expected.MediaType = &opened{events: sse.NewReader(body), open: v.o.Events()}, "audio/"+v.o.Format
+	}
+	if err := p.Decode(content, expected); err != nil {
 		if refusal, ok := errors.AsType[*transport.Refusal](err); ok {
 			return v.refused(refusal)
 		}
@@ -233,6 +242,12 @@ func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transp
 	}
 	if !p.Heard() && !p.Left() {
 		return errors.New("the server sent no sound")
+	}
+	if v.o.Events != nil && !p.Left() {
+		// What ends the answer follows its last event: the connection serves the next request only behind it.
+		guard.Arm(endTime)
+		_, _ = io.CopyN(io.Discard, resp.Body, transport.MaxErrorBody)
+		guard.Disarm()
 	}
 	return nil
 }
