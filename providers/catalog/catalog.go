@@ -21,6 +21,7 @@ import (
 	"xiaozhi/providers/gptsovits"
 	"xiaozhi/providers/iflytek"
 	"xiaozhi/providers/indextts"
+	"xiaozhi/providers/minimax"
 	"xiaozhi/providers/openai"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/sherpa"
@@ -36,7 +37,7 @@ import (
 // finds keys for. What several packages do under one type is one kind.
 func Kinds() []service.Kind {
 	all := append(openai.Kinds(), openai.SpeechKinds()...)
-	all = append(all, dashscope.Kind(), volcengine.Kind(), iflytek.Kind(), aliyun.Kind(), tencent.Kind(), baidu.Kind())
+	all = append(all, dashscope.Kind(), volcengine.Kind(), iflytek.Kind(), aliyun.Kind(), tencent.Kind(), minimax.Kind(), baidu.Kind())
 	all = append(all, deepgram.Kind(), elevenlabs.Kind(), azure.Kind())
 	all = append(all, funasr.Kind(), sherpa.Kind(), wyoming.Kind(), vosk.Kind(), whispercpp.Kind(), edge.Kind())
 	all = append(all, sherpaserver.Kind(), gptsovits.Kind(), indextts.Kind(), cosyvoice.Kind())
