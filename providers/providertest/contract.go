@@ -145,7 +145,7 @@ func texts(errs []error) []string {
 // limit is the time limit of the section: a short one for faults that are found out by it.
 func (tr *trial) limit() time.Duration {
 	switch tr.f {
-	case servicetest.Silent, servicetest.Late, servicetest.Huge:
+	case servicetest.Silent, servicetest.Late:
 		return soon
 	}
 	return long
