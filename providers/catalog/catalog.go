@@ -23,6 +23,7 @@ import (
 	"xiaozhi/providers/indextts"
 	"xiaozhi/providers/minimax"
 	"xiaozhi/providers/openai"
+	"xiaozhi/providers/piper"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/sherpa"
 	"xiaozhi/providers/sherpaserver"
@@ -39,7 +40,7 @@ func Kinds() []service.Kind {
 	all := append(openai.Kinds(), openai.SpeechKinds()...)
 	all = append(all, dashscope.Kind(), volcengine.Kind(), iflytek.Kind(), aliyun.Kind(), tencent.Kind(), minimax.Kind(), baidu.Kind())
 	all = append(all, deepgram.Kind(), elevenlabs.Kind(), azure.Kind())
-	all = append(all, funasr.Kind(), sherpa.Kind(), wyoming.Kind(), vosk.Kind(), whispercpp.Kind(), edge.Kind())
+	all = append(all, funasr.Kind(), sherpa.Kind(), wyoming.Kind(), piper.Kind(), vosk.Kind(), whispercpp.Kind(), edge.Kind())
 	all = append(all, sherpaserver.Kind(), gptsovits.Kind(), indextts.Kind(), cosyvoice.Kind())
 	all = append(all, fishspeech.Kinds()...)
 	var out []service.Kind

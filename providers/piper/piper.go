@@ -1,0 +1,165 @@
+// Package piper speaks with the HTTP server of Piper, which answers a sentence with a whole
+// WAV file.
+package piper
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"xiaozhi/providers"
+	"xiaozhi/providers/httpvoice"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
+)
+
+const (
+	address   = "http://127.0.0.1:5000"
+	firstTime = 20 * time.Second // it answers when the whole sentence is spoken
+	listTime  = 5 * time.Second
+	maxList   = 4 << 20 // bytes
+)
+
+// Kind describes the server.
+func Kind() service.Kind {
+	return service.Kind{
+		Type: "piper", Title: "Piper", Address: address, Free: true, Extra: true,
+		More: []service.Setting{{Name: "speaker", Type: service.Text}},
+		TTS:  NewTTS, ListVoices: listVoices,
+	}
+}
+
+// client makes the requests of one section.
+type client struct {
+	section service.Section
+	base    string
+	older   atomic.Bool // the server knows the path of older versions only
+}
+
+// newClient checks a section.
+func newClient(s service.Section) (*client, error) {
+	base, err := service.Endpoint(s.Address(nil, address), "http", "https")
+	if err != nil {
+		return nil, fmt.Errorf("%s: base_url: %w", s.Name, err)
+	}
+	return &client{section: s, base: base}, nil
+}
+
+// NewTTS checks a section and makes a voice. It asks the server nothing.
+func NewTTS(s service.Section) (providers.TTS, error) {
+	c, err := newClient(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.Retries == nil { // the request that finds out that the server is an older one
+		one := 1
+		s.Retries = &one
+	}
+	return httpvoice.New(httpvoice.Options{Section: s, Request: c.request, Judge: c.judge, Format: "wav", First: firstTime})
+}
+
+// request asks for one sentence.
+func (c *client) request(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
+	body := map[string]any{"text": req.Text}
+	if voice := c.section.Voice(req, ""); voice != "" {
+		body["voice"] = voice
+	}
+	if speaker := c.section.Text("speaker", ""); speaker != "" {
+		body["speaker"] = speaker
+	}
+	if c.section.Speed > 0 {
+		body["length_scale"] = 1 / c.section.Speed
+	}
+	for name, value := range c.section.Extra {
+		body[name] = value
+	}
+	path := "/synthesize"
+	if c.older.Load() {
+		path = "/"
+	}
+	return httpvoice.PostJSON(ctx, c.base+path, nil, body)
+}
+
+// judge finds out that there is no such voice, or that the server is an older one: the
+// request is made again then.
+func (c *client) judge(r *transport.Refusal) {
+	if strings.Contains(strings.ToLower(r.Text), "voice not found") {
+		r.Kind = providers.BadRequest
+		return
+	}
+	lost := r.Status == http.StatusMethodNotAllowed || r.Status == http.StatusNotFound
+	if lost && c.older.CompareAndSwap(false, true) {
+		r.Kind = providers.Unavailable
+	}
+}
+
+// listVoices asks a server for the voices that it has.
+func listVoices(ctx context.Context, s service.Section) ([]service.Voice, error) {
+	c, err := newClient(s)
+	if err != nil {
+		return nil, err
+	}
+	client := s.Client
+	if client == nil {
+		if client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy}); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, listTime, transport.ErrStalled)
+	defer cancel()
+	names, err := c.voices(limited, client)
+	if err != nil {
+		return nil, httpvoice.Account(s).Wrap(ctx, limited, "list voices", err)
+	}
+	var out []service.Voice
+	for _, n := range names {
+		language, _, _ := strings.Cut(n, "-") // zh_CN-huayan-medium
+		out = append(out, service.Voice{Name: n, Language: []string{strings.ReplaceAll(language, "_", "-")}})
+	}
+	return out, nil
+}
+
+// voices asks for the names of the voices.
+func (c *client) voices(ctx context.Context, client *http.Client) ([]string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/voices", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return nil, transport.ReadRefusal(resp)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxList))
+	if err != nil {
+		return nil, err
+	}
+	return namesOf(body)
+}
+
+// namesOf reads the list of voices: an object by name, or a list of names.
+func namesOf(body []byte) ([]string, error) {
+	var byName map[string]json.RawMessage
+	if json.Unmarshal(body, &byName) == nil {
+		names := make([]string, 0, len(byName))
+		for n := range byName {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		return names, nil
+	}
+	var names []string
+	if err := json.Unmarshal(body, &names); err != nil {
+		return nil, fmt.Errorf("the list of voices is not the JSON expected: %w", err)
+	}
+	return names, nil
+}
