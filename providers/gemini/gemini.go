@@ -21,7 +21,7 @@ const DefaultAddress = "https://generativelanguage.googleapis.com/v1beta"
 func Kind() service.Kind {
 	return service.Kind{
 		Type: "gemini", Title: "Google Gemini", Address: DefaultAddress, Extra: true,
-		Env: []service.Env{{Field: service.Key, Name: "GEMINI_API_KEY"}, {Field: service.Key, Name: "GOOGLE_API_KEY"}}, Needs: []service.Field{service.Key},
+		Env: []service.Env{{Field: service.Key, Name: "GEMINI_API_KEY"}}, Needs: []service.Field{service.Key},
 		Models: map[service.Role][]string{service.LLM: {"gemini-3.5-flash-lite", "gemini-2.5-flash-lite", "gemini-2.5-flash"}},
 		LLM:    func(s service.Section) (providers.LLM, error) { return New(s) },
 	}

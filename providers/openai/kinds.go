@@ -33,7 +33,10 @@ func (v Vendor) kind() service.Kind {
 	}
 	v.speech(&k)
 	if v.Env != "" {
-		k.Env, k.Needs = []service.Env{{Field: service.Key, Name: v.Env}}, []service.Field{service.Key}
+		k.Env = []service.Env{{Field: service.Key, Name: v.Env}}
+	}
+	if !v.Free {
+		k.Needs = []service.Field{service.Key}
 	}
 	return k
 }

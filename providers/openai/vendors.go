@@ -8,7 +8,7 @@ import (
 type Vendor struct {
 	Type    string // in the settings
 	Title   string
-	Env     string            // the variable that holds its key; "": it needs none
+	Env     string            // the variable that holds its key; "": there is none, or that is for another type
 	Address string            // with its version part
 	Regions map[string]string // further addresses by name
 	Models  []string          // the default first
@@ -67,7 +67,7 @@ func clouds() []Vendor {
 			Quirks: Quirks{Switch: mistralSwitch, ShortIDs: true, NoUsage: true, AfterTools: true},
 		},
 		{
-			Type: "gemini-openai", Title: "Gemini (OpenAI)", Env: "GEMINI_API_KEY", Address: "https://generativelanguage.googleapis.com/v1beta/openai",
+			Type: "gemini-openai", Title: "Gemini (OpenAI)", Env: "GEMINI_OPENAI_API_KEY", Address: "https://generativelanguage.googleapis.com/v1beta/openai",
 			Models: []string{"gemini-3.5-flash-lite", "gemini-2.5-flash-lite"},
 			Quirks: Quirks{Switch: geminiSwitch, BadSchema: []string{"additionalProperties", "$schema"}},
 		},

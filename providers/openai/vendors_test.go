@@ -101,7 +101,7 @@ func TestVendors(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, v := range Vendors() {
-		if seen[v.Type] || v.Title == "" || v.Address == "" || v.Free == (v.Env != "") {
+		if seen[v.Type] || v.Title == "" || v.Address == "" || v.Free && v.Env != "" {
 			t.Errorf("%+v", v)
 		}
 		seen[v.Type] = true
