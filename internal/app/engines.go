@@ -77,8 +77,11 @@ func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, fo
 	if e.tts, err = f.voices(ctx, cfg.TTS); err != nil {
 		return e, err
 	}
-	e.agents, err = f.agents(ctx)
-	return e, err
+	if e.agents, err = f.agents(ctx); err != nil {
+		return e, err
+	}
+	f.tellLanguages()
+	return e, nil
 }
 
 // agents makes the chains that agents have for themselves. A chain that several name is

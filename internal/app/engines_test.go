@@ -47,6 +47,25 @@ func found(t *testing.T, config, role string) string {
 	return strings.Join(lines, "\n")
 }
 
+// TestLanguageWithoutEngines: what the settings ask for and nobody can hear or say is told at the start.
+func TestLanguageWithoutEngines(t *testing.T) {
+	bare(t)
+	const cloud = "providers: {cloud: {type: openai, base_url: 'http://127.0.0.1:9', api_key: k, asr_model: a, tts_model: t}}\n"
+	for config, want := range map[string][2]bool{ // told of the recogniser, of the voice
+		"server: {language: ja}":                                      {true, true},
+		"server: {language: zh-TW}":                                   {false, false},
+		"agents: {anna: {language: de}}":                              {true, true},
+		cloud + "agents: {anna: {language: de, tts: [local, cloud]}}": {true, false},
+		cloud + "devices: {'aa:bb:cc:00:11:22': {language: ko, agent: anna}}\nagents: {anna: {asr: [cloud]}}": {false, true},
+		cloud + "server: {language: ru}\nasr: [cloud]\ntts: [cloud]":                                          {false, false},
+	} {
+		ears, voice := found(t, config, "ASR"), found(t, config, "TTS")
+		if got := [2]bool{strings.Contains(ears, "no recogniser knows"), strings.Contains(voice, "no voice speaks")}; got != want {
+			t.Errorf("%s: told %v, want %v:\n%s\n%s", config, got, want, ears, voice)
+		}
+	}
+}
+
 // TestEnvironmentServices: keys in the environment make language models, in
 // the order of the README, under their names and with their own addresses.
 func TestEnvironmentServices(t *testing.T) {
