@@ -11,6 +11,7 @@ import (
 	"xiaozhi/providers/aliyun"
 	"xiaozhi/providers/azure"
 	"xiaozhi/providers/baidu"
+	"xiaozhi/providers/cartesia"
 	"xiaozhi/providers/cosyvoice"
 	"xiaozhi/providers/dashscope"
 	"xiaozhi/providers/deepgram"
@@ -40,7 +41,7 @@ func Kinds() []service.Kind {
 	all := append(openai.Kinds(), openai.SpeechKinds()...)
 	all = append(all, dashscope.Kind(), volcengine.Kind(), iflytek.Kind(), aliyun.Kind(), tencent.Kind(), minimax.Kind(), baidu.Kind())
 	all = append(all, models()...)
-	all = append(all, deepgram.Kind(), elevenlabs.Kind(), azure.Kind())
+	all = append(all, deepgram.Kind(), elevenlabs.Kind(), azure.Kind(), cartesia.Kind())
 	all = append(all, funasr.Kind(), sherpa.Kind(), wyoming.Kind(), piper.Kind(), vosk.Kind(), whispercpp.Kind(), edge.Kind())
 	all = append(all, sherpaserver.Kind(), gptsovits.Kind(), indextts.Kind(), cosyvoice.Kind())
 	all = append(all, fishspeech.Kinds()...)
