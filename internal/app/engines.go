@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +15,12 @@ import (
 	"xiaozhi/internal/text/message"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
+	"xiaozhi/providers/catalog"
 	"xiaozhi/providers/chain"
 	"xiaozhi/providers/local"
-	"xiaozhi/providers/openai"
 	"xiaozhi/providers/pocketsphinx"
 	"xiaozhi/providers/rules"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/silero"
 )
 
@@ -125,12 +125,13 @@ type resolver struct {
 	life    *lifecycle
 	log     *slog.Logger
 	brain   *rules.Brain
+	kinds   []service.Kind
 	clients map[string]*http.Client // by section: its roles share their connections
 	made    map[string]made         // engines and chains, by role and names
 }
 
 func newResolver(cfg *config.Config, found *report, life *lifecycle, log *slog.Logger) *resolver {
-	return &resolver{cfg: cfg, report: found, life: life, log: log, clients: map[string]*http.Client{}, made: map[string]made{}}
+	return &resolver{cfg: cfg, report: found, life: life, log: log, kinds: catalog.Kinds(), clients: map[string]*http.Client{}, made: map[string]made{}}
 }
 
 // made is an engine or a chain that was made once, or why it could not be.
@@ -158,7 +159,7 @@ func chainKey(role string, names []string) string {
 
 // gather makes the members of a chain that can be made, in order, and notes
 // what was found and what was left out. one makes one of them, and says what it is.
-func gather[T any](ctx context.Context, f *resolver, role string, names []string, one func(name string, p config.Provider) (T, string, error)) []T {
+func gather[T any](ctx context.Context, f *resolver, role string, names []string, one func(ctx context.Context, name string, p config.Provider) (T, string, error)) []T {
 	var all []T
 	for _, name := range names {
 		var what string
@@ -167,7 +168,7 @@ func gather[T any](ctx context.Context, f *resolver, role string, names []string
 			if err != nil {
 				return member, err
 			}
-			member, what, err = one(name, p)
+			member, what, err = one(ctx, name, p)
 			return member, err
 		})
 		if err == nil {
@@ -187,6 +188,7 @@ func gather[T any](ctx context.Context, f *resolver, role string, names []string
 // recognizers makes the chain that hears. The second value says whether any
 // member knows Chinese.
 func (f *resolver) recognizers(ctx context.Context, names []string) (providers.ASR, bool, error) {
+	names = f.expand(names, service.ASR)
 	heard, again, err := once(f, chainKey("ASR", names), func() (hearing, error) {
 		var h hearing
 		members := gather(ctx, f, "ASR", names, f.recognizer)
@@ -212,25 +214,41 @@ type hearing struct {
 	chinese bool
 }
 
-func (f *resolver) recognizer(name string, p config.Provider) (providers.ASR, string, error) {
-	switch p.Type {
-	case "pocketsphinx":
+func (f *resolver) recognizer(_ context.Context, name string, p config.Provider) (providers.ASR, string, error) {
+	if p.Type == "pocketsphinx" {
 		r, err := pocketsphinx.New(pocketsphinx.Options{Name: name, Decoders: p.Decoders, Log: f.log})
 		if err != nil {
 			return nil, "", err
 		}
 		f.life.load(r.Warm)
 		return r, message.Both("app/pocketsphinx"), nil
-	case "openai":
-		o := f.openai(name, p)
-		if o.ASRModel == "" && o.Model == "" {
-			o.ASRModel = defaultASRModel
-		}
-		r, err := openai.NewASR(o)
-		f.warm(r, err)
-		return r, describe(o.BaseURL, cmp.Or(o.ASRModel, o.Model)), err
 	}
-	return nil, "", errors.New(message.Both("app/not-asr", p.Type))
+	return ofKind(f, service.ASR, name, p, func(k service.Kind) func(service.Section) (providers.ASR, error) { return k.ASR })
+}
+
+// unfit says that a type cannot do a role.
+func unfit(r service.Role, kind string) string {
+	if r == service.TTS {
+		return message.Both("app/not-tts", kind)
+	}
+	return message.Both("app/not-asr", kind)
+}
+
+// ofKind makes a provider of the kind that a section has. of gives the maker of the role.
+func ofKind[T any](f *resolver, r service.Role, name string, p config.Provider, of func(service.Kind) func(service.Section) (T, error)) (made T, what string, err error) {
+	k, ok := catalog.Find(f.kinds, p.Type)
+	if !ok || of(k) == nil {
+		return made, "", errors.New(unfit(r, p.Type))
+	}
+	s, err := f.settings(name, p)
+	if err != nil {
+		return made, "", err
+	}
+	if made, err = of(k)(s); err != nil {
+		return made, "", err
+	}
+	f.warm(made)
+	return made, describe(k, s, r), nil
 }
 
 // typeOf is the type of a section, or a name that needs none.
@@ -248,7 +266,7 @@ func (f *resolver) isRules(name string) bool { return f.typeOf(name) == "rules" 
 // models makes the members that are language models.
 func (f *resolver) models(ctx context.Context, names []string) ([]providers.LLM, error) {
 	var members []providers.LLM
-	for _, name := range modelNames(names) {
+	for _, name := range f.expand(names, service.LLM) {
 		if f.isRules(name) {
 			continue
 		}
@@ -259,14 +277,12 @@ func (f *resolver) models(ctx context.Context, names []string) ([]providers.LLM,
 			if err != nil {
 				return nil, err
 			}
-			if p.Type != "openai" {
+			if k, ok := catalog.Find(f.kinds, p.Type); !ok || k.LLM == nil {
 				wrong = errors.New(message.Both("app/not-llm", name, p.Type))
 				return nil, wrong
 			}
-			o := f.openai(name, p)
-			what = describe(o.BaseURL, o.Model)
-			m, err := openai.NewLLM(o)
-			f.warm(m, err)
+			m, says, err := ofKind(f, service.LLM, name, p, func(k service.Kind) func(service.Section) (providers.LLM, error) { return k.LLM })
+			what = says
 			return m, err
 		})
 		if wrong != nil {
@@ -284,16 +300,6 @@ func (f *resolver) models(ctx context.Context, names []string) ([]providers.LLM,
 		}
 	}
 	return members, nil
-}
-
-// modelNames is a chain of models with all that auto stands for.
-func modelNames(names []string) []string {
-	if i := slices.Index(names, "auto"); i >= 0 {
-		auto := []string{"openai", "deepseek", "dashscope", "ollama"}
-		auto = slices.DeleteFunc(auto, func(n string) bool { return slices.Contains(names, n) })
-		names = slices.Replace(slices.Clone(names), i, i+1, auto...)
-	}
-	return names
 }
 
 // thinker makes the chain of the models and, where the config names it, the
@@ -324,10 +330,9 @@ func (f *resolver) reportRules(what string) {
 
 // voices makes the chain that speaks.
 func (f *resolver) voices(ctx context.Context, names []string) (providers.TTS, error) {
+	names = f.expand(names, service.TTS)
 	tts, _, err := once(f, chainKey("TTS", names), func() (providers.TTS, error) {
-		members := gather(ctx, f, "TTS", names, func(name string, p config.Provider) (providers.TTS, string, error) {
-			return f.voice(ctx, name, p)
-		})
+		members := gather(ctx, f, "TTS", names, f.voice)
 		if len(members) == 0 {
 			return unavailable{"TTS", names}, nil
 		}
@@ -349,8 +354,7 @@ func (f *resolver) patience(of func(config.Provider) time.Duration) map[string]t
 }
 
 func (f *resolver) voice(ctx context.Context, name string, p config.Provider) (providers.TTS, string, error) {
-	switch p.Type {
-	case "local":
+	if p.Type == "local" {
 		s, err := local.New(ctx, local.Options{Name: name, EnglishVoice: p.Voice.For("en"), Log: f.log})
 		if err != nil {
 			return nil, "", err
@@ -359,16 +363,8 @@ func (f *resolver) voice(ctx context.Context, name string, p config.Provider) (p
 			return nil, "", errors.New(message.Both("app/no-voices"))
 		}
 		return s, strings.Join(s.Found(), ", "), nil
-	case "openai":
-		o := f.openai(name, p)
-		if o.TTSModel == "" && o.Model == "" {
-			o.TTSModel = defaultTTSModel
-		}
-		s, err := openai.NewTTS(o)
-		f.warm(s, err)
-		return s, describe(o.BaseURL, cmp.Or(o.TTSModel, o.Model)), err
 	}
-	return nil, "", errors.New(message.Both("app/not-tts", p.Type))
+	return ofKind(f, service.TTS, name, p, func(k service.Kind) func(service.Section) (providers.TTS, error) { return k.TTS })
 }
 
 // unavailable is the provider of a chain of which no member could be made: every use

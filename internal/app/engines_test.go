@@ -75,7 +75,7 @@ func TestEnvironmentServices(t *testing.T) {
 		want         []string // beginnings of lines, in order; Ollama may be there or not
 	}{
 		{"nothing", "llm: [auto, rules]", nil, []string{"rules: time"}},
-		{"one", "llm: [auto, rules]", []string{"DEEPSEEK_API_KEY"}, []string{"deepseek: deepseek-chat at https://api.deepseek.com/v1", "rules: when all"}},
+		{"one", "llm: [auto, rules]", []string{"DEEPSEEK_API_KEY"}, []string{"deepseek: deepseek-flash at https://api.deepseek.com", "rules: when all"}},
 		{
 			"all", "llm: [auto, rules]",
 			[]string{"DASHSCOPE_API_KEY", "DEEPSEEK_API_KEY", "OPENAI_API_KEY"},

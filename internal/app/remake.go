@@ -14,6 +14,7 @@ import (
 
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/providers/service"
 )
 
 // Limits of what is made while devices talk.
@@ -98,8 +99,13 @@ func (f *resolver) sweep() {
 	used, sections := map[string]bool{"rules": true}, map[string]bool{}
 	take := func(chains map[string][]string) {
 		for role, names := range chains {
-			used[chainKey(role, names)] = true
-			for _, name := range modelNames(names) {
+			all := f.expand(names, map[string]service.Role{"ASR": service.ASR, "TTS": service.TTS}[role])
+			if role == "LLM" || role == "VLM" {
+				used[chainKey(role, names)] = true // these are known by what is written
+				all = f.expand(names, service.LLM)
+			}
+			used[chainKey(role, all)] = true
+			for _, name := range all {
 				used[role+" "+name], sections[name] = true, true
 			}
 		}

@@ -4,41 +4,26 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/providers"
+	"xiaozhi/providers/catalog"
 	"xiaozhi/providers/openai"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
-
-// service is a language model service that is known without a section.
-type service struct {
-	name, key, base, model string // key: the variable that holds the key
-}
-
-// services lists the services that auto picks up from the environment, in this order.
-func services() []service {
-	return []service{
-		{"openai", "OPENAI_API_KEY", openai.DefaultBaseURL, "gpt-4o-mini"},
-		{"deepseek", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1", "deepseek-chat"},
-		{"dashscope", "DASHSCOPE_API_KEY", "https://dashscope.aliyuncs.com/compatible-mode/v1", "qwen-flash"},
-	}
-}
 
 const (
 	ollamaBase = "http://127.0.0.1:11434"
 	ollamaWait = 500 * time.Millisecond // it is on this machine, or not there
-)
-
-// The models of roles for which none is set.
-const (
-	defaultASRModel = "whisper-1"
-	defaultTTSModel = "tts-1"
 )
 
 // noKey returns the error for a service without its key, which is left out.
@@ -47,79 +32,163 @@ func noKey(name string) error { return errors.New(message.Both("app/no-key") + "
 // section is the settings under a name: those of the config, or those of a
 // service that needs no section.
 func (f *resolver) section(ctx context.Context, name string) (config.Provider, error) {
-	if p, ok := f.cfg.Providers[name]; ok {
-		if len(p.MissingEnv) > 0 {
-			return p, noKey("$" + strings.Join(p.MissingEnv, ", $"))
-		}
-		if p.Type == "openai" && p.BaseURL == "" && p.APIKey == "" && len(p.Headers) == 0 {
-			return p, noKey("providers." + name + ".api_key") // a service at another address may need none
-		}
-		return p, nil
+	p, written := f.cfg.Providers[name]
+	if written && len(p.MissingEnv) > 0 {
+		return p, noKey("$" + strings.Join(p.MissingEnv, ", $"))
 	}
-	for _, s := range services() {
-		if s.name != name {
-			continue
-		}
-		key := os.Getenv(s.key)
-		if key == "" {
-			return config.Provider{}, noKey("$" + s.key)
-		}
-		upper := strings.ToUpper(name)
-		return config.Provider{
-			Type: "openai", APIKey: providers.Secret(key),
-			BaseURL: cmp.Or(os.Getenv(upper+"_BASE_URL"), s.base), Model: cmp.Or(os.Getenv(upper+"_MODEL"), s.model),
-			ASRModel: defaultASRModel, TTSModel: defaultTTSModel, // the model that thinks can neither hear nor speak
-		}, nil
-	}
-	if name == "ollama" {
+	if name == "ollama" && !written {
 		ctx, cancel := context.WithTimeout(ctx, ollamaWait)
 		defer cancel()
 		model, err := openai.FindOllama(ctx, ollamaBase)
 		return config.Provider{Type: "openai", BaseURL: ollamaBase + "/v1", Model: model}, err
 	}
-	return config.Provider{Type: name}, nil
+	if !written {
+		p = config.Provider{Type: name}
+	}
+	k, known := catalog.Find(f.kinds, p.Type)
+	if !known {
+		return p, nil
+	}
+	if !written {
+		upper := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		p.BaseURL, p.Model = os.Getenv(upper+"_BASE_URL"), os.Getenv(upper+"_MODEL")
+	}
+	if own := p.BaseURL != "" || len(p.Headers) > 0; !written || !own { // a key of the environment goes to its own service only
+		fill(&p, k)
+	}
+	if written && (p.BaseURL != "" || len(p.Headers) > 0) {
+		return p, nil // a service at another address may need no key
+	}
+	for _, field := range k.Needs {
+		if *fields(&p)[field] == "" {
+			if !written {
+				return p, noKey("$" + strings.Join(variables(k), ", $"))
+			}
+			return p, noKey("providers." + name + "." + string(field))
+		}
+	}
+	return p, nil
 }
 
-func (f *resolver) openai(name string, p config.Provider) openai.Options {
-	o := openai.Options{
-		Name: name, BaseURL: cmp.Or(p.BaseURL, openai.DefaultBaseURL), APIKey: p.APIKey,
-		Model: p.Model, ASRModel: p.ASRModel, TTSModel: p.TTSModel,
-		Voice: p.Voice.For(""), Voices: p.Voice, Format: p.Format, Rate: p.SampleRate,
-		MaxTokens: p.MaxTokens, Extra: p.Extra, Headers: p.Headers,
-	}
-	if p.Temp != nil {
-		t := float32(*p.Temp)
-		o.Temperature = &t
-	}
-	if p.Timeout > 0 {
-		o.Timeouts = openai.Timeouts{FirstToken: p.Timeout, Transcribe: p.Timeout, FirstSound: p.Timeout}
-	}
-	o.HTTPClient = f.client(name, o)
-	return o
+// fields returns where a section keeps its keys.
+func fields(p *config.Provider) map[service.Field]*string {
+	return map[service.Field]*string{service.Key: (*string)(&p.APIKey), service.ID: &p.AppID, service.Secret: (*string)(&p.APISecret)}
 }
 
-func (f *resolver) client(name string, o openai.Options) *http.Client {
+// fill takes the keys that a section does not have from the environment.
+func fill(p *config.Provider, k service.Kind) {
+	at := fields(p)
+	for _, e := range k.Env {
+		if *at[e.Field] == "" {
+			*at[e.Field] = os.Getenv(e.Name)
+		}
+	}
+}
+
+// variables are those of the environment that a kind cannot do without.
+func variables(k service.Kind) []string {
+	var out []string
+	for _, e := range k.Env {
+		if slices.Contains(k.Needs, e.Field) {
+			out = append(out, e.Name)
+		}
+	}
+	return out
+}
+
+// expand replaces auto in a chain by all that it stands for: the sections that no chain
+// names and that can do the role, then the services whose keys are in the environment, then
+// Ollama on this machine.
+func (f *resolver) expand(names []string, role service.Role) []string {
+	i := slices.Index(names, "auto")
+	if i < 0 {
+		return names
+	}
+	var auto, keys []string
+	for _, name := range slices.Sorted(maps.Keys(f.cfg.Providers)) {
+		if k, ok := catalog.Find(f.kinds, f.cfg.Providers[name].Type); ok && !f.cfg.Names(name) && slices.Contains(k.Roles(), role) {
+			auto = append(auto, name)
+		}
+	}
+	for _, k := range f.kinds {
+		needed := variables(k)
+		missing := slices.ContainsFunc(needed, func(v string) bool { return os.Getenv(v) == "" })
+		known := slices.ContainsFunc(needed, func(v string) bool { return slices.Contains(keys, v) }) // under another name
+		elsewhere := role != service.LLM && os.Getenv(strings.ToUpper(strings.ReplaceAll(k.Type, "-", "_"))+"_BASE_URL") != ""
+		if len(needed) == 0 || missing || known || elsewhere || !slices.Contains(k.Roles(), role) {
+			continue
+		}
+		keys = append(keys, needed...)
+		auto = append(auto, k.Type)
+	}
+	if role == service.LLM {
+		auto = append(auto, "ollama")
+	}
+	auto = slices.DeleteFunc(auto, func(n string) bool { return slices.Contains(names, n) })
+	return slices.Replace(slices.Clone(names), i, i+1, auto...)
+}
+
+// settings makes what a kind reads of a section.
+func (f *resolver) settings(name string, p config.Provider) (service.Section, error) {
+	client, err := f.client(name, p)
+	if err != nil {
+		return service.Section{}, err
+	}
+	s := service.Section{
+		Name: name, Key: p.APIKey, ID: p.AppID, Secret: p.APISecret, BaseURL: p.BaseURL, Region: p.Region, Proxy: p.Proxy,
+		Models: map[service.Role]string{service.LLM: p.Model, service.ASR: p.ASRModel, service.TTS: p.TTSModel},
+		Voices: p.Voice, Format: p.Format, Rate: p.SampleRate, Speed: p.Speed, Retries: p.Retries,
+		Temperature: p.Temp, MaxTokens: p.MaxTokens, Vision: p.Vision, Extra: p.Extra, Headers: p.Headers, Settings: p.Settings,
+		Timeouts: service.Timeouts{First: p.Timeout}, Log: f.log, Client: client,
+	}
+	if k, _ := catalog.Find(f.kinds, p.Type); k.LLM == nil || hasSection(f.cfg, name) && !chat(k, p.Model) {
+		// A model that is set for a section is that of every role, unless a service thinks with it.
+		s.Models[service.ASR], s.Models[service.TTS] = cmp.Or(p.ASRModel, p.Model), cmp.Or(p.TTSModel, p.Model)
+	}
+	return s, nil
+}
+
+// hasSection reports whether a name has a section of its own.
+func hasSection(c *config.Config, name string) bool { _, ok := c.Providers[name]; return ok }
+
+// chat reports whether a model is known as one that thinks.
+func chat(k service.Kind, model string) bool {
+	return slices.Contains(k.Models[service.LLM], model) && !slices.Contains(k.Models[service.ASR], model) && !slices.Contains(k.Models[service.TTS], model)
+}
+
+// client returns the HTTP client that the roles of a section share.
+func (f *resolver) client(name string, p config.Provider) (*http.Client, error) {
 	if c, ok := f.clients[name]; ok {
-		return c
+		return c, nil
 	}
-	c := openai.NewHTTPClient(o.Timeouts)
-	f.clients[name] = c
-	return c
+	c, err := transport.NewHTTPClient(transport.HTTPOptions{Proxy: p.Proxy})
+	if err == nil {
+		f.clients[name] = c
+	}
+	return c, err
 }
 
 // warm lets the start open a connection to a service.
-func (f *resolver) warm(w providers.Warmer, err error) {
-	if err == nil {
+func (f *resolver) warm(provider any) {
+	if w, ok := provider.(providers.Warmer); ok {
 		f.life.dial(w.Warm)
 	}
 }
 
 // describe names a service for people, without what may be secret in its address.
-func describe(base, model string) string {
-	u, err := url.Parse(base)
-	if err != nil {
-		return model
+func describe(k service.Kind, s service.Section, r service.Role) string {
+	model := s.Models[r]
+	if known := k.Models[r]; model == "" && len(known) > 0 {
+		model = known[0]
 	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return model + " at " + u.String()
+	at := s.Address(k.Regions, k.Address)
+	if u, err := url.Parse(at); err == nil {
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
+		at = u.String()
+	}
+	what := cmp.Or(model, k.Title)
+	if at == "" {
+		return what
+	}
+	return what + " at " + at
 }

@@ -17,7 +17,7 @@ import (
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 	"xiaozhi/providers/chain"
-	"xiaozhi/providers/openai"
+	"xiaozhi/providers/service"
 )
 
 const (
@@ -47,7 +47,7 @@ func (f *resolver) visionModels(ctx context.Context, names []string) (providers.
 func (f *resolver) seers(ctx context.Context, names []string) (providers.LLM, error) {
 	named := len(names) > 0
 	if !named {
-		names = modelNames(f.cfg.LLM)
+		names = f.expand(f.cfg.LLM, service.LLM)
 	}
 	var members []providers.LLM
 	patience := map[string]time.Duration{}
@@ -57,15 +57,15 @@ func (f *resolver) seers(ctx context.Context, names []string) (providers.LLM, er
 		}
 		p, err := f.section(ctx, name)
 		var member providers.LLM
-		var o openai.Options
+		what := ""
 		if err == nil {
-			o = f.openai(name, p)
-			member, err = openai.NewLLM(o)
+			p.Vision = true
+			member, what, err = ofKind(f, service.LLM, name, p, func(k service.Kind) func(service.Section) (providers.LLM, error) { return k.LLM })
 		}
 		switch {
 		case err == nil:
 			members, patience[name] = append(members, member), cmp.Or(p.FirstToken, visionPatience)
-			f.report.found("VLM", name+": "+describe(o.BaseURL, o.Model))
+			f.report.found("VLM", name+": "+what)
 		case named:
 			f.report.missing("VLM", name, err)
 		}

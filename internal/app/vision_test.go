@@ -64,7 +64,7 @@ func TestVisionChain(t *testing.T) {
 		"named, and not marked":      {"llm: [b]\nvision: [a]\nproviders: {a: " + blind + ", b: " + seeing + "}", "", []string{"VLM  a: words-1 at "}},
 		"both, in their order":       {"llm: [rules]\nvision: [b, a]\nproviders: {a: " + seeing + ", b: " + seeing + "}", "", []string{"VLM  b: eyes-1", "VLM  a: eyes-1"}},
 		"named, but without its key": {"llm: [rules]\nvision: [openai]", "", []string{"VLM  - openai: left out / 未启用: no key", "no model that can see"}},
-		"a key is all there is":      {"llm: [openai, rules]", "k-secret", []string{"VLM  openai: gpt-4o-mini at https://api.openai.com"}},
+		"a key is all there is":      {"llm: [openai, rules]", "k-secret", []string{"VLM  openai: gpt-5.4-nano at https://api.openai.com"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, v := range []string{"OPENAI_BASE_URL", "OPENAI_MODEL", "DEEPSEEK_API_KEY", "DASHSCOPE_API_KEY"} {

@@ -89,7 +89,7 @@ var rules = []rule{
 	{"internal/directory", "agent/feature/remote mcp mcp/router", "the devices that talk now"},
 	{"internal/models", "", "files that are fetched: it knows no engine"},
 	{"internal/recording", "audio audio/file store", "the sound of turns on the disk"},
-	{"internal/config", "connection/identity internal/private internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
+	{"internal/config", "connection/identity providers/catalog providers/service internal/private internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/account", "store internal/lru internal/text/message", "who may do what: people, and programs that act for them"},
 	{"internal/access", "internal/account internal/lockout internal/lru store internal/text/message", "the one place that decides who may ask what by HTTP"},
 	{"internal/roster", "internal/account internal/access internal/text/message", "the agents that people make, whatever is made of them"},

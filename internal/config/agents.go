@@ -78,7 +78,7 @@ func (c *Config) ReadAgent(name string, doc []byte, prompts []string) (Persona, 
 			return p, fmt.Errorf("decode the agent %s: %w", name, err)
 		}
 	}
-	checker{found, prompts}.checkPersona(c, name, p)
+	checker{found, prompts, nil}.checkPersona(c, name, p)
 	for _, problem := range found.problems {
 		if e, ok := errors.AsType[*Error](problem); ok {
 			e.Place = ""
@@ -212,11 +212,15 @@ func (ch checker) checkVoiceOf(c *Config, p Persona, at ...string) {
 		chain = c.TTS
 	}
 	unlike := func(name string) bool {
+		if name == "auto" {
+			return c.cloudVoices
+		}
 		section, ok := c.Providers[name]
 		return ok && section.Type != "local" || !ok && name != "local"
 	}
 	if p.Voice == "" || len(chain) == 0 || slices.ContainsFunc(chain, unlike) || slices.Contains(LocalVoices(), p.Voice) {
 		return
 	}
+	chain = slices.DeleteFunc(slices.Clone(chain), func(name string) bool { return name == "auto" })
 	ch.bad(at, "config/no-voice", p.Voice, strings.Join(chain, ", "), prompts.Nearest(p.Voice, LocalVoices()))
 }

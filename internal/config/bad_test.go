@@ -28,7 +28,7 @@ func TestBadFiles(t *testing.T) {
 		"unknown_voice_language":        `:2: providers.mine.voice.jp: "jp" is no language tag (did you mean ja?)`,
 		"agents_language":               `:2: agents.anna.language: "german" is no language tag (did you mean de?); write a tag such as zh, en, ja or pt-BR / 没有 "german" 这个语言代码（是 de 吗？）`,
 		"unknown_type":                  `:3: providers.mine.type: unknown type "opnai" (did you mean openai?)`,
-		"missing_type":                  ":2: providers.mine.type: a type is needed, one of: local, openai, pocketsphinx, rules",
+		"missing_type":                  ":2: providers.mine.type: a type is needed, one of: aliyun, ",
 		"missing_type_empty_section":    ":2: providers.mine.type: a type is needed",
 		"chain_without_section":         ":1: llm: there is no providers.ruls (did you mean rules?)",
 		"chain_wrong_role":              ":1: tts: pocketsphinx cannot do tts, only asr",

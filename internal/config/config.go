@@ -34,7 +34,8 @@ type Config struct {
 	Devices   Devices             `koanf:"devices"`
 	Log       Log                 `koanf:"log"`
 
-	sealed []sealedSecret // that [Config.Unseal] puts into their place
+	sealed      []sealedSecret // that [Config.Unseal] puts into their place
+	cloudVoices bool           // "auto" stands for a voice other than the local one
 }
 
 // Server configures how devices reach the server.
@@ -80,46 +81,6 @@ type Auth struct {
 	Enabled     bool             `koanf:"enabled"`      // all devices must show Token
 	Token       providers.Secret `koanf:"token"`        // one for all
 	TokenFile   string           `koanf:"token_file"`   // its content becomes Token
-}
-
-// Provider configures one engine or service for every role that its type has.
-type Provider struct {
-	Type       string                      `koanf:"type"`
-	BaseURL    string                      `koanf:"base_url"`
-	APIKey     providers.Secret            `koanf:"api_key"`
-	APIKeyFile string                      `koanf:"api_key_file"` // its content becomes APIKey
-	Headers    map[string]providers.Secret `koanf:"headers"`
-	HeaderFile map[string]string           `koanf:"headers_file"` // names of headers to files whose content they become
-	Model      string                      `koanf:"model"`
-	ASRModel   string                      `koanf:"asr_model"`   // "": Model
-	TTSModel   string                      `koanf:"tts_model"`   // "": Model
-	Temp       *float64                    `koanf:"temperature"` // nil: the service's own
-	MaxTokens  int                         `koanf:"max_tokens"`  // 0: the service's own
-	Extra      map[string]any              `koanf:"extra"`       // further keys of the request body
-	Vision     bool                        `koanf:"vision"`      // it understands pictures
-	Decoders   int                         `koanf:"decoders"`    // utterances recognised at once; 0: the type's own
-	Synthesis  `koanf:",squash"`
-	Patience   `koanf:",squash"`
-
-	// MissingEnv names the variables that its secrets refer to and that are
-	// not set. A chain member with any is left out.
-	MissingEnv []string `koanf:"-"`
-}
-
-// Synthesis configures the speech that a provider makes.
-type Synthesis struct {
-	Voice      Voices `koanf:"voice"`
-	Format     string `koanf:"format"`      // pcm, wav, mp3 or opus; "": the type's own
-	SampleRate int    `koanf:"sample_rate"` // in Hz; 0: the type's own
-}
-
-// Patience limits how long a provider is waited for. Each of the first three is the
-// time after which the next member of the chain is asked beside it; 0: 1.5 s.
-type Patience struct {
-	FirstToken time.Duration `koanf:"first_token"` // of a model's answer
-	FirstSound time.Duration `koanf:"first_sound"` // of a sentence
-	Transcript time.Duration `koanf:"transcript"`  // the final one, from the end of the sound
-	Timeout    time.Duration `koanf:"timeout"`     // of one request; 0: the type's own
 }
 
 // Voice configures listening and speaking.
@@ -268,18 +229,6 @@ type Log struct {
 	Record string `koanf:"record"` // folder of recordings of conversations; "": none are made
 }
 
-// Voices are the voice names of a provider by language. In a file this is one
-// name for all, or a map by tags of languages.
-type Voices map[string]string
-
-// For returns the voice for the language of a tag, or the nearest one ([text.Find]), "" for the provider's own choice.
-func (v Voices) For(lang string) string {
-	if name, ok := text.Find(v, text.Lang(lang)); ok {
-		return name
-	}
-	return v[""]
-}
-
 // Zone returns the time zone that was set. [Load] has checked that it exists.
 func (s Server) Zone() *time.Location {
 	zone, err := time.LoadLocation(s.Timezone)
@@ -308,9 +257,9 @@ func Default() *Config {
 	return &Config{
 		Server: Server{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000, MaxLateness: 20 * time.Millisecond, Origins: []string{}},
 		Auth:   Auth{Pairing: "auto"},
-		ASR:    []string{"pocketsphinx"},
+		ASR:    []string{"auto", "pocketsphinx"},
 		LLM:    []string{"auto", "rules"},
-		TTS:    []string{"local"},
+		TTS:    []string{"auto", "local"},
 		Vision: []string{},
 		Voice: Voice{
 			IdleClose: 100 * time.Second,

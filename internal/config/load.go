@@ -150,6 +150,9 @@ func (l *loader) finish(o Options) (*Config, []Warning, error) {
 	l.secretFiles(c)
 	for name, p := range c.Providers {
 		p.MissingEnv = l.missing("providers", name)
+		if _, known := typeRoles()[name]; p.Type == "" && known {
+			p.Type = name
+		}
 		c.Providers[name] = p
 	}
 	for name, s := range c.Tools.External.MCPServers {
@@ -157,7 +160,8 @@ func (l *loader) finish(o Options) (*Config, []Warning, error) {
 		c.Tools.External.MCPServers[name] = s
 	}
 	c.sealed = l.sealedSecrets(c)
-	checker{l.findings, promptNames(o.DataDir)}.check(c)
+	c.cloudVoices = offersVoices(c, x.env)
+	checker{l.findings, promptNames(o.DataDir), x.env}.check(c)
 	if err := errors.Join(l.problems...); err != nil {
 		return nil, l.warnings, err
 	}

@@ -103,7 +103,7 @@ func (c *Config) use(path []string) SecretUse {
 	key := path[len(path)-1]
 	switch {
 	case path[0] == "providers":
-		return SecretUse{SecretSent, c.Providers[path[1]].BaseURL}
+		return SecretUse{SecretSent, c.Providers[path[1]].address()}
 	case path[0] == "auth", path[0] == "mcp", path[1] == "endpoint":
 		return SecretUse{Kind: SecretShown}
 	case path[1] == "weather":

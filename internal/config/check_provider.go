@@ -1,0 +1,293 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"xiaozhi/internal/text/message"
+	"xiaozhi/prompts"
+	"xiaozhi/providers/catalog"
+	"xiaozhi/providers/service"
+)
+
+// The roles of a chain member.
+const (
+	roleASR = "asr"
+	roleLLM = "llm"
+	roleTTS = "tts"
+	roleVLM = "vision"
+)
+
+// typeRoles says what the types of providers can do.
+func typeRoles() map[string][]string {
+	all := map[string][]string{"pocketsphinx": {roleASR}, "rules": {roleLLM}, "local": {roleTTS}}
+	for _, k := range catalog.Kinds() {
+		var roles []string
+		for _, r := range k.Roles() {
+			roles = append(roles, string(r))
+			if r == service.LLM {
+				roles = append(roles, roleVLM)
+			}
+		}
+		all[k.Type] = roles
+	}
+	return all
+}
+
+// builtinRoles says what the names that need no section can do: every type is one.
+func builtinRoles() map[string][]string {
+	all := typeRoles()
+	all["auto"] = []string{roleASR, roleLLM, roleTTS}
+	all["ollama"] = []string{roleLLM, roleVLM}
+	return all
+}
+
+func (ch checker) checkChains(c *Config) {
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		ch.checkProvider(name, c.Providers[name])
+	}
+	ch.checkChain(c, c.ASR, roleASR, roleASR)
+	ch.checkChain(c, c.LLM, roleLLM, roleLLM)
+	ch.checkChain(c, c.TTS, roleTTS, roleTTS)
+	ch.checkChain(c, c.Vision, roleVLM, roleVLM)
+	for _, chain := range []struct {
+		members []string
+		name    string
+	}{{c.ASR, "asr"}, {c.LLM, "llm"}, {c.TTS, "tts"}} {
+		if len(chain.members) == 0 {
+			ch.bad(key(chain.name), "config/chain-empty")
+		}
+	}
+}
+
+// checkChain checks the members of a chain that is set at a path.
+func (ch checker) checkChain(c *Config, chain []string, role string, at ...string) {
+	for i, name := range chain {
+		roles, known := builtinRoles()[name]
+		if p, section := c.Providers[name]; section {
+			roles, known = typeRoles()[p.Type], true
+			if roles == nil {
+				continue // the section's own problem
+			}
+		}
+		switch {
+		case !known && (!ch.whole() || !ch.whole("providers")):
+			// Its section may be what could not be read.
+		case !known:
+			near := prompts.Nearest(name, c.namesFor(role))
+			ch.bad(at, "config/no-provider", name, near)
+		case !slices.Contains(roles, role):
+			ch.bad(at, "config/wrong-role", name, role, strings.Join(roles, ", "))
+		case slices.Contains(chain[:i], name):
+			ch.bad(at, "config/member-twice", name)
+		}
+	}
+}
+
+// namesFor lists the names that a chain of that role may hold.
+func (c *Config) namesFor(role string) []string {
+	var names []string
+	for name, roles := range builtinRoles() {
+		if _, section := c.Providers[name]; !section && slices.Contains(roles, role) {
+			names = append(names, name)
+		}
+	}
+	for name, p := range c.Providers {
+		if slices.Contains(typeRoles()[p.Type], role) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// checkProvider checks a section: its type, then what all types have, then what its own
+// type has.
+func (ch checker) checkProvider(name string, p Provider) {
+	at := func(key string) []string { return []string{"providers", name, key} }
+	types := slices.Sorted(maps.Keys(typeRoles()))
+	if name == "auto" {
+		ch.bad(key("providers", name), "config/reserved-name")
+	}
+	switch {
+	case p.Type == "" && (!ch.whole("providers", name) || len(p.Settings) > 0):
+		// The key may be misspelt.
+	case p.Type == "":
+		ch.bad(at("type"), "config/no-type", strings.Join(types, ", "))
+	case typeRoles()[p.Type] == nil:
+		ch.bad(at("type"), "config/unknown-type", p.Type, prompts.Nearest(p.Type, types), strings.Join(types, ", "))
+	}
+	if p.Temp != nil {
+		within(ch, *p.Temp, 0, 2, at("temperature")...)
+	}
+	within(ch, p.MaxTokens, 0, 1000000, at("max_tokens")...)
+	if p.SampleRate != 0 {
+		within(ch, p.SampleRate, 8000, 48000, at("sample_rate")...)
+	}
+	if p.Speed != 0 {
+		within(ch, p.Speed, 0.25, 4, at("speed")...)
+	}
+	if p.Retries != nil {
+		within(ch, *p.Retries, 0, 10, at("retries")...)
+	}
+	if p.Proxy != "" && p.Proxy != "none" {
+		ch.address(p.Proxy, []string{"http", "https", "socks5", "socks5h"}, at("proxy")...)
+	}
+	within(ch, p.FirstToken, 0, time.Minute, at("first_token")...)
+	within(ch, p.FirstSound, 0, time.Minute, at("first_sound")...)
+	within(ch, p.Transcript, 0, time.Minute, at("transcript")...)
+	within(ch, p.Timeout, 0, 10*time.Minute, at("timeout")...)
+	within(ch, p.Decoders, 0, 64, at("decoders")...)
+	kind, _ := catalog.Find(catalog.Kinds(), p.Type) // one that is unknown takes nothing
+	ch.checkKind(name, p, kind)
+}
+
+// checkKind checks what the type of a section decides.
+func (ch checker) checkKind(name string, p Provider, k service.Kind) {
+	at := func(key string) []string { return []string{"providers", name, key} }
+	if p.BaseURL != "" {
+		ch.address(p.BaseURL, []string{"http", "https", "ws", "wss", "tcp"}, at("base_url")...)
+	}
+	formats := []string{"pcm", "wav", "mp3", "opus"}
+	if len(k.Formats) > 0 {
+		formats = k.Formats
+	}
+	if p.Format != "" {
+		ch.oneOf(p.Format, formats, at("format")...)
+	}
+	if regions := slices.Sorted(maps.Keys(k.Regions)); p.Region != "" && !slices.Contains(regions, p.Region) {
+		if len(regions) == 0 {
+			ch.bad(at("region"), "config/no-regions", p.Type)
+		} else {
+			ch.bad(at("region"), "config/no-region", p.Region, prompts.Nearest(p.Region, regions), strings.Join(regions, ", "))
+		}
+	}
+	ch.checkNames(name, p, k)
+	for _, key := range slices.Sorted(maps.Keys(p.Settings)) {
+		i := slices.IndexFunc(k.More, func(s service.Setting) bool { return s.Name == key })
+		if i < 0 {
+			ch.unknownKey(ch.place(at(key)...), []string{"providers", name}, key, keysOf(k))
+			continue
+		}
+		ch.setting(p.Settings[key], k.More[i], at(key)...)
+	}
+}
+
+// checkNames warns of voices and models that are known by a name which is a slip away, and
+// of keys that are missing: services have more voices and models than are known here.
+func (ch checker) checkNames(name string, p Provider, k service.Kind) {
+	at := func(key string) []string { return []string{"providers", name, key} }
+	var voices []string
+	for _, v := range k.Voices {
+		voices = append(voices, v.Name)
+	}
+	for _, language := range slices.Sorted(maps.Keys(p.Voice)) {
+		if meant, slip := prompts.Misspelt(p.Voice[language], voices); slip {
+			ch.warn(at("voice"), "config/near-voice", p.Voice[language], meant)
+		}
+	}
+	for key, model := range map[string]string{"model": p.Model, "asr_model": p.ASRModel, "tts_model": p.TTSModel} {
+		if meant, slip := prompts.Misspelt(model, slices.Concat(slices.Collect(maps.Values(k.Models))...)); slip && model != "" {
+			ch.warn(at(key), "config/near-model", model, meant)
+		}
+	}
+	if p.BaseURL != "" || len(p.Headers) > 0 || len(p.MissingEnv) > 0 {
+		return // a service of one's own may need no key
+	}
+	has := map[service.Field]bool{service.Key: p.APIKey != "", service.ID: p.AppID != "", service.Secret: p.APISecret != ""}
+	for _, e := range k.Env {
+		if slices.Contains(k.Needs, e.Field) && !has[e.Field] && ch.env[e.Name] == "" {
+			ch.warn(at(string(e.Field)), "config/needs-key", e.Name)
+		}
+	}
+}
+
+// warn tells of what is probably wrong with the value at a path.
+func (ch checker) warn(at []string, id string, args ...any) {
+	place := ch.place(at...)
+	if place != "" {
+		place += ": "
+	}
+	ch.warnings = append(ch.warnings, Warning(place+keyName(at)+": "+message.Both(id, args...)))
+}
+
+// keysOf lists the keys of a section of a type.
+func keysOf(k service.Kind) []string {
+	names := childNames(reflect.TypeFor[Provider]())
+	for _, s := range k.More {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// offersVoices reports whether "auto" stands for any voice: of a section, or of a service
+// whose keys are in the environment.
+func offersVoices(c *Config, env map[string]string) bool {
+	for _, k := range catalog.Kinds() {
+		if k.TTS == nil {
+			continue
+		}
+		for name, p := range c.Providers {
+			if p.Type == k.Type && !c.Names(name) {
+				return true
+			}
+		}
+		missing := slices.ContainsFunc(k.Env, func(e service.Env) bool { return slices.Contains(k.Needs, e.Field) && env[e.Name] == "" })
+		if len(k.Needs) > 0 && !missing {
+			return true
+		}
+	}
+	return false
+}
+
+// address reports what is no address of one of these schemes. It does not show a user or a
+// password.
+func (ch checker) address(value string, schemes []string, at ...string) {
+	scheme, rest, found := strings.Cut(value, "://")
+	if !found || rest == "" || !slices.Contains(schemes, strings.ToLower(scheme)) {
+		if _, host, user := strings.Cut(value, "@"); user {
+			value = "…@" + host
+		}
+		ch.bad(at, "config/base-url", value, strings.Join(schemes, "://, ")+"://")
+	}
+}
+
+// setting reports a value that a type's own setting cannot have.
+func (ch checker) setting(value any, s service.Setting, at ...string) {
+	kinds := map[service.Type]string{service.Text: "config/a-text", service.Flag: "config/a-switch", service.Number: "config/a-number", service.List: "config/a-list"}
+	fits := false
+	switch v := value.(type) {
+	case string:
+		fits = s.Type == service.Text
+		if fits && len(s.Values) > 0 && !slices.Contains(s.Values, v) {
+			ch.bad(at, "config/none-of", v, strings.Join(s.Values, ", "))
+		}
+	case bool:
+		fits = s.Type == service.Flag
+	case int, int64, float64:
+		fits = s.Type == service.Number
+	case []any:
+		fits = s.Type == service.List
+	}
+	if !fits {
+		ch.wrongType(ch.place(at...), at, kinds[s.Type], kindOf(value))
+	}
+}
+
+// kindOf names the kind of a value without showing it.
+func kindOf(v any) string {
+	switch v.(type) {
+	case string:
+		return "text"
+	case bool:
+		return "true/false"
+	case int, int64, float64:
+		return "a number"
+	case []any:
+		return "a list"
+	}
+	return "a section of keys"
+}

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSectionsOfServices: what is wrong with a section is told with its place and what was
+// probably meant.
+func TestSectionsOfServices(t *testing.T) {
+	tests := map[string]struct{ text, want, warned string }{
+		"a key is enough":      {"providers:\n  dashscope: {api_key: k}\nasr: [dashscope]\nllm: [dashscope]", "", ""},
+		"unknown region":       {"providers:\n  dashscope: {api_key: k, region: intll}", ":2: providers.dashscope.region: there is no region intll (did you mean intl?)", ""},
+		"no regions":           {"providers:\n  deepgram: {api_key: k, region: eu}", ":2: providers.deepgram.region: deepgram has no regions", ""},
+		"misspelt setting":     {"providers:\n  tencent:\n    hotword: 7", ":3: unknown key providers.tencent.hotword (did you mean providers.tencent.hotwords?)", ""},
+		"setting of a kind":    {"providers:\n  volcengine: {api_key: k, mode: bigmodell}", `:2: providers.volcengine.mode: "bigmodell" is none of: bigmodel_async`, ""},
+		"setting's type":       {"providers:\n  tencent: {volume: loud}", ":2: providers.tencent.volume must be a number, found text", ""},
+		"format of a kind":     {"providers:\n  elevenlabs: {api_key: k, format: opus}", `:2: providers.elevenlabs.format: "opus" is none of: pcm, mp3`, ""},
+		"wrong role":           {"providers:\n  baidu: {api_key: k, api_secret: s}\ntts: [baidu]", ":3: tts: baidu cannot do tts, only asr", ""},
+		"wrong proxy":          {"providers:\n  openai: {api_key: k, proxy: 'me:secret@10.0.0.1'}", `providers.openai.proxy: "…@10.0.0.1" is no address`, ""},
+		"speed":                {"providers:\n  openai: {api_key: k, speed: 9}", "providers.openai.speed: 9 is not within", ""},
+		"near voice":           {"providers:\n  iflytek: {app_id: a, api_key: k, api_secret: s, voice: xiaoyam}", "", ":2: providers.iflytek.voice: voice xiaoyam is none that is known here (did you mean xiaoyan?)"},
+		"near model":           {"providers:\n  deepgram: {api_key: k, asr_model: flux-general-e}", "", ":2: providers.deepgram.asr_model: model flux-general-e is none that is known here (did you mean flux-general-en?)"},
+		"missing key":          {"providers:\n  iflytek: {app_id: a, api_key: k}", "", ":2: providers.iflytek.api_secret: it is not set, and neither is $IFLYTEK_API_SECRET"},
+		"an address by socket": {"providers:\n  funasr: {base_url: 'ws://127.0.0.1:10095'}\nasr: [funasr]", "", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, warnings, err := Load(Options{File: file})
+			switch {
+			case tt.want == "" && err != nil:
+				t.Fatal(err)
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("got %v, want %q", err, tt.want)
+			case err != nil && strings.Contains(err.Error(), "secret@"):
+				t.Errorf("the password is shown: %v", err)
+			}
+			told := ""
+			for _, w := range warnings {
+				told += string(w) + "\n"
+			}
+			if !strings.Contains(told, tt.warned) || tt.warned == "" && told != "" && tt.want == "" {
+				t.Errorf("warned %q, want %q", told, tt.warned)
+			}
+		})
+	}
+}
