@@ -180,7 +180,7 @@ func TestOneKeyAllRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	synthesise(t, tts)
-	for role, want := range map[openaitest.Role]string{openaitest.Transcribe: "whisper-1", openaitest.Chat: "my-chat-model", openaitest.Speak: "tts-1"} {
+	for role, want := range map[openaitest.Role]string{openaitest.Transcribe: "gpt-4o-mini-transcribe", openaitest.Chat: "my-chat-model", openaitest.Speak: "gpt-4o-mini-tts"} {
 		requests := cloud.Requests(role)
 		if len(requests) == 0 {
 			t.Errorf("%s: nothing was asked", role)
