@@ -16,12 +16,6 @@ const (
 	statusLast   = 2
 )
 
-// Codes of the service.
-const (
-	codeInvalidHandle = 10165 // the session is over
-	codeEngineOver    = 10101
-)
-
 // refusal makes the error of a code that is not 0.
 func refusal(code int, words, sid string) *transport.Refusal {
 	kind := providers.Unavailable
