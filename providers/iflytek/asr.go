@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -75,9 +76,7 @@ func (e *ears) business(req providers.ASRRequest) map[string]any {
 	m := map[string]any{
 		"language": e.languageOf(req.Language), "domain": cmp.Or(e.domain, "iat"), "accent": e.accent, "vad_eos": classicEnd, "dwa": "wpgs", "ptt": 1, "nunum": 1,
 	}
-	for name, value := range e.extra {
-		m[name] = value
-	}
+	maps.Copy(m, e.extra)
 	return m
 }
 
@@ -87,9 +86,7 @@ func (e *ears) parameter(req providers.ASRRequest) map[string]any {
 		"domain": cmp.Or(e.domain, "slm"), "language": e.languageOf(req.Language), "accent": e.accent, "eos": sparkEnd, "dwa": "wpgs",
 		"result": map[string]string{"encoding": "utf8", "compress": "raw", "format": "json"},
 	}
-	for name, value := range e.extra {
-		m[name] = value
-	}
+	maps.Copy(m, e.extra)
 	return map[string]any{"iat": m}
 }
 

@@ -154,7 +154,7 @@ func (p *posted) receive() ([]byte, error) {
 
 // begin sends the request.
 func (p *posted) begin() error {
-	resp, err := p.ask(p.body)
+	resp, err := p.ask(p.body) //nolint:bodyclose // Close does so
 	if err != nil {
 		return err
 	}

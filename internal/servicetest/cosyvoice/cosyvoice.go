@@ -14,10 +14,10 @@ import (
 const Rate = 22050
 
 // New starts the server.
-func New(t testing.TB) *servicetest.Server {
-	t.Helper()
+func New(tb testing.TB) *servicetest.Server {
+	tb.Helper()
 	f := &fake{}
-	f.Server = servicetest.New(t, f.serve, servicetest.WrongVoice, servicetest.Slow, servicetest.Silent, servicetest.Cut, servicetest.Closed,
+	f.Server = servicetest.New(tb, f.serve, servicetest.WrongVoice, servicetest.Slow, servicetest.Silent, servicetest.Cut, servicetest.Closed,
 		servicetest.Broken, servicetest.Huge, servicetest.Odd)
 	return f.Server
 }

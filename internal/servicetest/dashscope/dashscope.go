@@ -22,10 +22,10 @@ const idle = 700 * time.Millisecond
 const early = 10 * time.Millisecond
 
 // New starts the service.
-func New(t testing.TB) *servicetest.Server {
-	t.Helper()
-	f := &fake{t: t, tasks: map[string]bool{}}
-	f.Server = servicetest.New(t, f.serve, servicetest.WrongKey, servicetest.NoMoney, servicetest.RateLimited, servicetest.WrongModel,
+func New(tb testing.TB) *servicetest.Server {
+	tb.Helper()
+	f := &fake{t: tb, tasks: map[string]bool{}}
+	f.Server = servicetest.New(tb, f.serve, servicetest.WrongKey, servicetest.NoMoney, servicetest.RateLimited, servicetest.WrongModel,
 		servicetest.WrongVoice, servicetest.Slow, servicetest.Silent, servicetest.Cut, servicetest.Closed, servicetest.Broken,
 		servicetest.Huge, servicetest.Odd, servicetest.Stale, servicetest.Parts, servicetest.Late)
 	return f.Server

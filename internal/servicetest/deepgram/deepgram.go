@@ -21,10 +21,10 @@ const idle = 700 * time.Millisecond
 const request = "0f1c3f4e-8a2b-4f0a-9d0e-000000000001" // the id of every request
 
 // New starts the service.
-func New(t testing.TB) *servicetest.Server {
-	t.Helper()
-	f := &fake{t: t}
-	f.Server = servicetest.New(t, f.serve, servicetest.WrongKey, servicetest.NoMoney, servicetest.RateLimited, servicetest.WrongModel,
+func New(tb testing.TB) *servicetest.Server {
+	tb.Helper()
+	f := &fake{t: tb}
+	f.Server = servicetest.New(tb, f.serve, servicetest.WrongKey, servicetest.NoMoney, servicetest.RateLimited, servicetest.WrongModel,
 		servicetest.WrongVoice, servicetest.Slow, servicetest.Silent, servicetest.Cut, servicetest.Closed, servicetest.Broken,
 		servicetest.Huge, servicetest.Odd, servicetest.Parts, servicetest.Late)
 	return f.Server

@@ -35,10 +35,10 @@ const (
 )
 
 // New starts the service.
-func New(t testing.TB) *servicetest.Server {
-	t.Helper()
-	f := &fake{t: t, ids: map[string]bool{}}
-	f.Server = servicetest.New(t, f.serve, servicetest.WrongKey, servicetest.WrongVoice, servicetest.ClockAhead, servicetest.Slow, servicetest.Silent,
+func New(tb testing.TB) *servicetest.Server {
+	tb.Helper()
+	f := &fake{t: tb, ids: map[string]bool{}}
+	f.Server = servicetest.New(tb, f.serve, servicetest.WrongKey, servicetest.WrongVoice, servicetest.ClockAhead, servicetest.Slow, servicetest.Silent,
 		servicetest.Cut, servicetest.Closed, servicetest.Broken, servicetest.Huge, servicetest.Odd, servicetest.Stale)
 	return f.Server
 }

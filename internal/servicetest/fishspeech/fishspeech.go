@@ -15,10 +15,10 @@ import (
 const rate = 44100
 
 // New starts a server that wants a key.
-func New(t testing.TB) *servicetest.Server {
-	t.Helper()
-	f := &fake{t: t}
-	f.Server = servicetest.New(t, f.serve, servicetest.WrongKey, servicetest.NoMoney, servicetest.RateLimited, servicetest.WrongVoice,
+func New(tb testing.TB) *servicetest.Server {
+	tb.Helper()
+	f := &fake{t: tb}
+	f.Server = servicetest.New(tb, f.serve, servicetest.WrongKey, servicetest.NoMoney, servicetest.RateLimited, servicetest.WrongVoice,
 		servicetest.Slow, servicetest.Silent, servicetest.Cut, servicetest.Closed, servicetest.Broken, servicetest.Huge, servicetest.Odd)
 	return f.Server
 }

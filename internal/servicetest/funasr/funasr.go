@@ -31,13 +31,13 @@ const (
 )
 
 // New starts the two-pass server.
-func New(t testing.TB) *servicetest.Server { return Serve(t, TwoPass) }
+func New(tb testing.TB) *servicetest.Server { return Serve(tb, TwoPass) }
 
 // Serve starts one of the servers.
-func Serve(t testing.TB, v Variant) *servicetest.Server {
-	t.Helper()
+func Serve(tb testing.TB, v Variant) *servicetest.Server {
+	tb.Helper()
 	var s *servicetest.Server
-	s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+	s = servicetest.New(tb, func(w http.ResponseWriter, r *http.Request) {
 		l, ok := s.Line(w, r, nil)
 		if !ok {
 			return

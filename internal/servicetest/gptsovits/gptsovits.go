@@ -15,10 +15,10 @@ import (
 const rate = 32000
 
 // New starts both servers: one answers at /tts, the other at /.
-func New(t testing.TB) *servicetest.Server {
-	t.Helper()
-	f := &fake{t: t}
-	f.Server = servicetest.New(t, f.serve, servicetest.WrongVoice, servicetest.Slow, servicetest.Silent, servicetest.Cut, servicetest.Closed,
+func New(tb testing.TB) *servicetest.Server {
+	tb.Helper()
+	f := &fake{t: tb}
+	f.Server = servicetest.New(tb, f.serve, servicetest.WrongVoice, servicetest.Slow, servicetest.Silent, servicetest.Cut, servicetest.Closed,
 		servicetest.Broken, servicetest.Huge, servicetest.Odd)
 	return f.Server
 }

@@ -12,15 +12,15 @@ import (
 const rate = 24000
 
 // New starts the server as it is: it answers with WAV files.
-func New(t testing.TB) *servicetest.Server { return serve(t, false) }
+func New(tb testing.TB) *servicetest.Server { return serve(tb, false) }
 
 // Patched starts one that answers with samples alone.
-func Patched(t testing.TB) *servicetest.Server { return serve(t, true) }
+func Patched(tb testing.TB) *servicetest.Server { return serve(tb, true) }
 
-func serve(t testing.TB, bare bool) *servicetest.Server {
-	t.Helper()
+func serve(tb testing.TB, bare bool) *servicetest.Server {
+	tb.Helper()
 	f := &fake{bare: bare}
-	f.Server = servicetest.New(t, f.serve, servicetest.WrongVoice, servicetest.Slow, servicetest.Silent, servicetest.Cut, servicetest.Closed,
+	f.Server = servicetest.New(tb, f.serve, servicetest.WrongVoice, servicetest.Slow, servicetest.Silent, servicetest.Cut, servicetest.Closed,
 		servicetest.Broken, servicetest.Huge, servicetest.Odd)
 	return f.Server
 }
