@@ -102,6 +102,48 @@ func TestWrongClockIsFollowed(t *testing.T) {
 	}
 }
 
+// TestSpareSocket: one is opened in advance and used, and one that is dead costs a dial only.
+func TestSpareSocket(t *testing.T) {
+	s := fake.New(t)
+	v, err := New(service.Section{Name: "edge", BaseURL: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func() {
+		t.Helper()
+		for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "hello"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 2 {
+		if err := v.Warm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if say(); s.Conns() != 1 {
+		t.Errorf("%d connections for two calls of Warm and a sentence, want 1", s.Conns())
+	}
+	if err := v.Warm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dead := v.spare.take()
+	dead.Close()
+	v.spare.put(dead)
+	if say(); s.Conns() != 3 {
+		t.Errorf("%d connections, want 3", s.Conns())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := v.Warm(ctx); err != context.Canceled { //nolint:errorlint // it must be unchanged
+		t.Errorf("got %v", err)
+	}
+	if err := v.Warm(t.Context()); err != nil || v.spare.take() == nil {
+		t.Errorf("no spare socket after one that failed: %v", err)
+	}
+}
+
 func TestVoicesAreListed(t *testing.T) {
 	s := fake.New(t)
 	all, err := listVoices(t.Context(), service.Section{Name: "edge", BaseURL: s.URL()})

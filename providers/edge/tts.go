@@ -30,11 +30,12 @@ const (
 )
 
 // TTS is the voice. It may be used by any number of goroutines at once: each sentence has
-// a socket of its own, as with the browser.
+// a socket of its own, as with the browser, or the spare one.
 type TTS struct {
 	*client
 	dialer *transport.Dialer
 	format string
+	spare  spare
 }
 
 // New checks a section and makes a voice. It asks the service nothing.
@@ -99,19 +100,34 @@ func (t *TTS) dial(ctx context.Context) (*transport.Socket, error) {
 	return socket, nil
 }
 
-// speak asks for the sound of escaped text and plays it. Its errors are not yet wrapped.
+// speak asks for the sound of escaped text and plays it. A spare socket may be dead: then
+// it is asked again on a fresh one. Its errors are not yet wrapped.
 func (t *TTS) speak(ctx context.Context, req providers.TTSRequest, escaped string, p *player) error {
+	if socket := t.spare.take(); socket != nil {
+		_ = socket.Bind(ctx) // until it is closed
+		begun, err := t.exchange(socket, req, escaped, p)
+		if err == nil || begun || p.gone || ctx.Err() != nil || errors.Is(err, transport.ErrStalled) {
+			return err
+		}
+	}
 	socket, err := t.dial(ctx)
 	if err != nil {
 		return err
 	}
+	_, err = t.exchange(socket, req, escaped, p)
+	return err
+}
+
+// exchange asks for the sound on a socket, plays it and closes the socket. begun says that
+// the service has answered.
+func (t *TTS) exchange(socket *transport.Socket, req providers.TTSRequest, escaped string, p *player) (begun bool, err error) {
 	defer socket.Close()
 	voice, now := t.voiceOf(req), t.clock.Now()
 	if err := socket.WriteText([]byte(configMessage(now, formats[t.format]))); err != nil {
-		return err
+		return false, err
 	}
 	if err := socket.WriteText([]byte(speakMessage(now, newID(), document(voice, escaped, t.section.Speed)))); err != nil {
-		return err
+		return false, err
 	}
 	s := &stream{socket: socket, next: cmp.Or(t.section.Timeouts.Next, nextTime), limit: cmp.Or(t.section.Timeouts.First, firstTime)}
 	p.heard = false
@@ -122,13 +138,11 @@ func (t *TTS) speak(ctx context.Context, req providers.TTSRequest, escaped strin
 	}
 	switch {
 	case s.ended && s.bytes == 0:
-		return t.silence(voice)
-	case err != nil:
-		return err
-	case !p.heard && !p.gone:
-		return errors.New("the service sent no sound")
+		err = t.silence(voice)
+	case err == nil && !p.heard && !p.gone:
+		err = errors.New("the service sent no sound")
 	}
-	return nil
+	return s.ended || s.bytes > 0, err
 }
 
 // silence is the error of a sentence that the service ended without sound: it says so in
