@@ -79,7 +79,7 @@ func (l *listener) dial(ctx context.Context, req providers.ASRRequest) (recognit
 	}
 	socket.Limit(maxAnswer)
 	c := &session{Socket: socket, id: newID(), rate: req.Rate}
-	if err := c.begin(); err != nil {
+	if err := c.begin(hints(l.s, req.Phrases)); err != nil {
 		socket.Close()
 		return nil, err
 	}
@@ -93,13 +93,38 @@ type session struct {
 	rate int
 }
 
+// mostPhrases is the number of phrases that the service is told.
+const mostPhrases = 100
+
+// hints is the context of a turn: what is likely to be said, unless the section does not
+// want it told.
+func hints(s service.Section, phrases []string) string {
+	type item struct{ Text string }
+	type group struct {
+		Type  string
+		Items []item
+	}
+	var items []item
+	for _, p := range phrases[:min(len(phrases), mostPhrases)] {
+		items = append(items, item{p})
+	}
+	if len(items) == 0 || !s.Flag("phrases", true) {
+		return "{}"
+	}
+	b, err := json.Marshal(map[string]any{"dgi": map[string]any{"Groups": []group{{Type: "Generic", Items: items}}}})
+	if err != nil {
+		return "{}"
+	}
+	return string(b)
+}
+
 // begin tells what we are and what sound will come.
-func (s *session) begin() error {
+func (s *session) begin(context string) error {
 	config := `{"context":{"system":{"name":"xiaozhi","version":"1"}}}`
 	if err := s.WriteText(textFrame("speech.config", s.id, "application/json", config)); err != nil {
 		return err
 	}
-	if err := s.WriteText(textFrame("speech.context", s.id, "application/json", "{}")); err != nil {
+	if err := s.WriteText(textFrame("speech.context", s.id, "application/json", context)); err != nil {
 		return err
 	}
 	return s.WriteBinary(binaryFrame("audio", s.id, "audio/x-wav", wavHeader(s.rate)))

@@ -2,11 +2,14 @@
 package azure
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
+	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/transport"
 )
@@ -22,15 +25,17 @@ func Kind() service.Kind {
 		Formats: []string{"pcm", "mp3", "opus"},
 		More: []service.Setting{
 			{Name: "mode", Values: []string{"conversation", "dictation", "interactive"}},
-			{Name: "language"}, {Name: "style"}, {Name: "stt_url"},
+			{Name: "language"}, {Name: "style"}, {Name: "stt_url"}, {Name: "phrases", Type: service.Flag},
 		},
-		ASR: NewASR, TTS: NewTTS,
+		ASR: NewASR, TTS: NewTTS, ListVoices: listVoices,
 	}
 }
 
 // regionNames are those with all speech services; there are more.
 const regionNames = "eastasia southeastasia japaneast koreacentral australiaeast centralindia eastus eastus2 westus westus2 westus3 " +
-	"centralus northeurope westeurope francecentral germanywestcentral swedencentral uksouth chinaeast2 chinanorth2 chinanorth3"
+	"centralus northcentralus southcentralus westcentralus canadacentral brazilsouth northeurope westeurope francecentral germanywestcentral " +
+	"italynorth norwayeast swedencentral switzerlandnorth switzerlandwest uksouth southafricanorth uaenorth qatarcentral japanwest " +
+	"chinaeast2 chinanorth2 chinanorth3"
 
 // regions maps each region to the address of its voices.
 func regions() map[string]string {
@@ -83,6 +88,24 @@ func voices() []service.Voice {
 	return out
 }
 
+// listVoices asks for the voices of the region.
+func listVoices(ctx context.Context, s service.Section) ([]service.Voice, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address(s, "tts")+"/cognitiveservices/voices/list", nil)
+	if err != nil {
+		return nil, fmt.Errorf("base_url: %w", err)
+	}
+	r.Header = auth(s)
+	var all []struct{ ShortName, LocalName, Locale string }
+	if err := httpvoice.Get(s, r, judge, &all); err != nil {
+		return nil, err
+	}
+	var out []service.Voice
+	for _, v := range all {
+		out = append(out, service.Voice{Name: v.ShortName, Title: v.LocalName, Language: []string{string(text.TagOf(v.Locale))}})
+	}
+	return out, nil
+}
+
 // auth are the headers by which the service knows who asks.
 func auth(s service.Section) http.Header {
 	return http.Header{"Ocp-Apim-Subscription-Key": {s.Key.Reveal()}, "User-Agent": {"xiaozhi"}}
@@ -91,6 +114,10 @@ func auth(s service.Section) http.Header {
 // judge puts right a refusal by its words: 403 is also an exhausted quota.
 func judge(r *transport.Refusal) {
 	if r.Kind != providers.Unauthorized {
+		return
+	}
+	if r.Status == http.StatusUnauthorized {
+		r.Text += " (a key belongs to one region: is that of the section the right one?)"
 		return
 	}
 	words := strings.ToLower(r.Text)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"xiaozhi/internal/servicetest"
+	fake "xiaozhi/internal/servicetest/azure"
 	"xiaozhi/providers"
 	"xiaozhi/providers/recognition"
 	"xiaozhi/providers/service"
@@ -68,6 +70,28 @@ func TestMessagesAreUnderstood(t *testing.T) {
 		if r, ok := errors.AsType[*transport.Refusal](err); ok && r.Kind != test.kind {
 			t.Errorf("%s: %v, want %v", name, r.Kind, test.kind)
 		}
+	}
+}
+
+func TestHints(t *testing.T) {
+	if got := hints(service.Section{}, []string{"a", "b"}); got != `{"dgi":{"Groups":[{"Type":"Generic","Items":[{"Text":"a"},{"Text":"b"}]}]}}` {
+		t.Error(got)
+	}
+	off := service.Section{Settings: map[string]any{"phrases": false}}
+	if hints(off, []string{"a"}) != "{}" || hints(service.Section{}, nil) != "{}" || len(hints(service.Section{}, make([]string, 1000))) > 2000 {
+		t.Error("phrases that nobody wants told, none, or too many")
+	}
+}
+
+func TestVoicesAreListed(t *testing.T) {
+	s := fake.New(t)
+	voices, err := listVoices(t.Context(), service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL()})
+	if err != nil || len(voices) == 0 || voices[0].Name == "" || voices[0].Language[0] == "" {
+		t.Errorf("%+v, error %v", voices, err)
+	}
+	_, err = listVoices(t.Context(), service.Section{Name: "x", Key: "wrong", BaseURL: s.URL()})
+	if failed, ok := errors.AsType[*providers.Error](err); !ok || failed.Kind != providers.Unauthorized || !strings.Contains(err.Error(), "region") {
+		t.Errorf("with a wrong key: %v", err)
 	}
 }
 

@@ -3,6 +3,8 @@ package cartesia
 import (
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -89,4 +91,20 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte(`{"type":"chunk","context_id":"a","data":"AQI="}`))
 	f.Add([]byte(`{"type":"error","status_code":429,"message":"x"}`))
 	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = parse(b) })
+}
+
+// TestVoicesAreListed: of both shapes that the list has had.
+func TestVoicesAreListed(t *testing.T) {
+	for _, list := range []string{`{"data":[{"id":"abc","name":"Ada","language":"en"}],"has_more":false}`, `[{"id":"abc","name":"Ada","language":"en"}]`} {
+		s := servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/voices" || r.Header.Get("Cartesia-Version") != version {
+				w.WriteHeader(http.StatusBadRequest)
+			}
+			_, _ = io.WriteString(w, list)
+		})
+		voices, err := listVoices(t.Context(), service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL()})
+		if err != nil || len(voices) != 1 || voices[0].Name != "abc" || voices[0].Title != "Ada" || voices[0].Language[0] != "en" {
+			t.Errorf("%+v, error %v", voices, err)
+		}
+	}
 }

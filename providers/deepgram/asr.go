@@ -18,6 +18,7 @@ import (
 
 const (
 	hearingModel = "nova-3"
+	mostPhrases  = 50      // of those that are likely to be said: they make the address long
 	fluxModels   = "flux"  // what the names of the models of /v2/listen begin with
 	anyLanguage  = "multi" // several languages in one utterance, which Chinese is not among
 	eotThreshold = 0.9     // how sure flux must be that a turn is over; ours is the decision
@@ -64,6 +65,11 @@ func (c *listener) address(req providers.ASRRequest) string {
 		}
 		if c.s.Flag("smart_format", false) {
 			query.Set("smart_format", "true")
+		}
+	}
+	if c.s.Flag("phrases", false) {
+		for _, phrase := range req.Phrases[:min(len(req.Phrases), mostPhrases)] {
+			query.Add("keyterm", phrase)
 		}
 	}
 	for name, value := range c.s.Extra {

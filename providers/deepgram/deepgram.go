@@ -21,10 +21,10 @@ func Kind() service.Kind {
 		Models: map[service.Role][]string{service.ASR: {"nova-3", "nova-2", "flux-general-en", "flux-general-multi"}},
 		Voices: voices(), Formats: []string{"linear16", "mp3", "opus"}, Extra: true,
 		More: []service.Setting{
-			{Name: "language"}, {Name: "smart_format", Type: service.Flag},
+			{Name: "language"}, {Name: "smart_format", Type: service.Flag}, {Name: "phrases", Type: service.Flag},
 			{Name: "eot_threshold", Type: service.Number}, {Name: "eot_timeout_ms", Type: service.Number},
 		},
-		ASR: NewASR, TTS: NewTTS,
+		ASR: NewASR, TTS: NewTTS, ListVoices: listVoices,
 	}
 }
 

@@ -1,6 +1,8 @@
 package deepgram
 
 import (
+	"io"
+	"net/http"
 	"net/url"
 	"testing"
 
@@ -25,10 +27,11 @@ func TestSessionIsToldEverythingBeforehand(t *testing.T) {
 		"a setting":   {service.Section{Settings: map[string]any{"language": "de", "smart_format": true}}, "zh", "/v1/listen", map[string]string{"language": "de", "smart_format": "true"}},
 		"flux": {service.Section{Models: map[service.Role]string{service.ASR: "flux-general-en"}}, "en", "/v2/listen", map[string]string{
 			"model": "flux-general-en", "eot_threshold": "0.9", "eot_timeout_ms": "10000", "language": "", "language_hint": "", "channels": ""}},
+		"phrases":      {service.Section{Settings: map[string]any{"phrases": true}}, "en", "/v1/listen", map[string]string{"keyterm": "the lamp"}},
 		"flux of many": {service.Section{Models: map[service.Role]string{service.ASR: "flux-general-multi"}}, "es", "/v2/listen", map[string]string{"language_hint": "es"}},
 	} {
 		l := &listener{s: test.s, model: test.s.Model(service.ASR, hearingModel)}
-		at, err := url.Parse(l.address(providers.ASRRequest{Rate: 16000, Language: test.language}))
+		at, err := url.Parse(l.address(providers.ASRRequest{Rate: 16000, Language: test.language, Phrases: []string{"the lamp", "the fan"}}))
 		if err != nil || at.Host != "api.deepgram.com" || at.Path != test.path {
 			t.Errorf("%s: %v, error %v", name, at, err)
 			continue
@@ -144,4 +147,21 @@ func FuzzMessages(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestVoicesAreListed(t *testing.T) {
+	s := servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != "Token "+servicetest.Key {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, `{"stt":[{"canonical_name":"nova-3"}],"tts":[{"name":"thalia","canonical_name":"aura-2-thalia-en","languages":["en","en-US"]}]}`)
+	})
+	voices, err := listVoices(t.Context(), service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL()})
+	if err != nil || len(voices) != 1 || voices[0].Name != "aura-2-thalia-en" || len(voices[0].Language) != 2 {
+		t.Errorf("%+v, error %v", voices, err)
+	}
+	if _, err := listVoices(t.Context(), service.Section{Name: "x", BaseURL: s.URL()}); err == nil {
+		t.Error("without a key: no error")
+	}
 }

@@ -66,3 +66,27 @@ func cloneValues(v url.Values) url.Values {
 	}
 	return out
 }
+
+// listVoices asks for the models that speak.
+func listVoices(ctx context.Context, s service.Section) ([]service.Voice, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(s.Address(nil, cloud), "/")+"/v1/models", nil)
+	if err != nil {
+		return nil, fmt.Errorf("base_url: %w", err)
+	}
+	r.Header = auth(s)
+	var reply struct {
+		Voices []struct {
+			Name      string   `json:"canonical_name"`
+			Title     string   `json:"name"`
+			Languages []string `json:"languages"`
+		} `json:"tts"`
+	}
+	if err := httpvoice.Get(s, r, judge, &reply); err != nil {
+		return nil, err
+	}
+	var out []service.Voice
+	for _, v := range reply.Voices {
+		out = append(out, service.Voice{Name: v.Name, Title: v.Title, Language: v.Languages})
+	}
+	return out, nil
+}

@@ -3,6 +3,8 @@ package elevenlabs
 import (
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -151,4 +153,23 @@ func FuzzVoice(f *testing.F) {
 	f.Add([]byte(`{"audio":"AQI=","isFinal":null,"contextId":"s1"}`))
 	f.Add([]byte(`{"error":"quota_exceeded","message":"x"}`))
 	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = parseVoice(b) })
+}
+
+func TestVoicesAreListed(t *testing.T) {
+	s := servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/voices" || r.Header.Get("Xi-Api-Key") != servicetest.Key {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"detail":{"status":"invalid_api_key","message":"Invalid API key"}}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"voices":[{"voice_id":"abc","name":"Ada","labels":{"language":"en"}},{"voice_id":"def","name":"Bob","labels":null}]}`)
+	})
+	voices, err := listVoices(t.Context(), service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL()})
+	if err != nil || len(voices) != 2 || voices[0].Name != "abc" || voices[0].Title != "Ada" || voices[0].Language[0] != "en" || voices[1].Language != nil {
+		t.Errorf("%+v, error %v", voices, err)
+	}
+	_, err = listVoices(t.Context(), service.Section{Name: "x", Key: "wrong", BaseURL: s.URL()})
+	if failed, ok := errors.AsType[*providers.Error](err); !ok || failed.Kind != providers.Unauthorized {
+		t.Errorf("with a wrong key: %v", err)
+	}
 }

@@ -4,6 +4,7 @@ package gptsovits
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
 
 const (
@@ -72,7 +74,24 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	if !c.old && c.voice(providers.TTSRequest{}).clip == "" {
 		return nil, errors.New("it needs a voice or ref_audio: the path of a clip on the server")
 	}
-	return httpvoice.New(httpvoice.Options{Section: s, Request: c.request, Format: format, Rate: rate, First: firstTime, Most: 1})
+	return httpvoice.New(httpvoice.Options{Section: s, Request: c.request, Judge: judge, Format: format, Rate: rate, First: firstTime, Most: 1})
+}
+
+// judge makes a sentence of what the server says. It answers 400 to everything: also
+// where it failed by itself, which another sentence may not.
+func judge(r *transport.Refusal) {
+	var body struct{ Message, Exception string }
+	if json.Unmarshal([]byte(r.Text), &body) != nil || body.Message == "" {
+		return
+	}
+	r.Text = body.Message
+	if body.Exception != "" {
+		r.Text += ": " + body.Exception
+	}
+	missing := strings.Contains(r.Text, "No such file") || strings.Contains(r.Text, "not exist") || strings.Contains(r.Text, "not found")
+	if r.Kind == providers.BadRequest && body.Exception != "" && !missing {
+		r.Kind = providers.Unavailable
+	}
 }
 
 // voice reads the voice of a request.

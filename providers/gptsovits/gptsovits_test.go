@@ -7,6 +7,7 @@ import (
 	fake "xiaozhi/internal/servicetest/gptsovits"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
 
 const sentence = "it will be sunny, and warm"
@@ -71,6 +72,20 @@ func TestSectionIsChecked(t *testing.T) {
 	} {
 		if _, err := NewTTS(s); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestRefusalsAreJudged(t *testing.T) {
+	for body, want := range map[string]transport.Refusal{
+		`{"message":"text is required"}`:                                         {Kind: providers.BadRequest, Text: "text is required"},
+		`{"message":"tts failed","Exception":"CUDA out of memory"}`:              {Kind: providers.Unavailable, Text: "tts failed: CUDA out of memory"},
+		`{"message":"tts failed","Exception":"[Errno 2] No such file: ref.wav"}`: {Kind: providers.BadRequest, Text: "tts failed: [Errno 2] No such file: ref.wav"},
+		`<html>502`: {Kind: providers.BadRequest, Text: "<html>502"},
+	} {
+		r := transport.Refusal{Kind: providers.BadRequest, Text: body}
+		if judge(&r); r != want {
+			t.Errorf("%s: %+v, want %+v", body, r, want)
 		}
 	}
 }
