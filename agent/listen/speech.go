@@ -240,10 +240,10 @@ func (s *speech) read(a *attempt) (got turn.Transcript) {
 			got.Text = failed(err)
 			return got
 		case t.Final && t.Rejected:
-			got.Text = turn.Text{Status: turn.Rejected, Words: t.Text, Lang: text.TagOf(t.Language), Provider: t.Provider}
+			got.Text = turn.Text{Status: turn.Rejected, Words: t.Text, Lang: text.LangNamed(t.Language), Provider: t.Provider}
 			return got
 		case t.Final:
-			got.Text = turn.Text{Status: turn.Final, Words: t.Text, Lang: text.TagOf(t.Language), Provider: t.Provider}
+			got.Text = turn.Text{Status: turn.Final, Words: t.Text, Lang: text.LangNamed(t.Language), Provider: t.Provider}
 			return got
 		}
 		s.o.Log.Debug("partial transcript", "chars", len([]rune(t.Text)))

@@ -187,7 +187,10 @@ func (l Lang) Name(in Lang) string {
 // LangNamed returns the language of a name in English, in Chinese or in itself, or of a tag: what
 // services call what they heard. It is "" for anything else.
 func LangNamed(name string) Lang {
-	if strings.EqualFold(name, "mandarin") {
+	switch {
+	case name == "" || name == string(Chinese) || name == string(English):
+		return Lang(name)
+	case strings.EqualFold(name, "mandarin"):
 		return Chinese
 	}
 	for n := range named {

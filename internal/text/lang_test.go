@@ -58,6 +58,17 @@ func TestLangName(t *testing.T) {
 	}
 }
 
+func TestLangNamed(t *testing.T) {
+	for name, want := range map[string]Lang{
+		"": "", "zh": "zh", "en-US": "en", "english": "en", "Chinese": "zh", "mandarin": "zh", "cantonese": "yue", "german": "de", "Deutsch": "de", "日语": "ja", "日本語": "ja", "jpn": "ja", "eng": "en",
+		"wobbly": "", "<|zh|>": "", "\xff": "",
+	} {
+		if got := LangNamed(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestFallbacks(t *testing.T) {
 	for lang, want := range map[Lang]string{
 		"": "en", "en": "en", "en-GB": "en-GB en", "zh": "zh en", "zh-Hant-HK": "zh-Hant-HK zh-Hant zh en", "yue": "yue zh en", "ja": "ja en", "pt-PT": "pt-PT pt en",

@@ -86,7 +86,7 @@ func (l *list[P]) report(i int, err error) {
 	switch {
 	case err == nil:
 		l.breakers[i].succeeded()
-	case isContext(err) || kindOf(err) == providers.BadRequest:
+	case isContext(err) || kindOf(err) == providers.BadRequest || providers.LacksLanguage(err):
 		l.breakers[i].released() // says nothing about the member's health
 	default:
 		l.breakers[i].failed()

@@ -76,7 +76,7 @@ func judge(r *transport.Refusal) {
 func (c *client) request(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
 	voice := c.s.Voice(req, "")
 	if voice == "" {
-		return nil, errors.New("there is no voice for the language " + req.Language)
+		return nil, fmt.Errorf("%w: there is no voice for %q", providers.ErrLanguage, req.Language)
 	}
 	var path string
 	var body map[string]any
