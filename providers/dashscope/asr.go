@@ -187,7 +187,7 @@ func (a *conversing) Receive() (recognition.Result, error) {
 	}
 	switch e.Type {
 	case "":
-		return recognition.Result{}, errors.New("a message names no type")
+		return recognition.Result{}, errNoType
 	case "conversation.item.input_audio_transcription.text":
 		return recognition.Result{Kind: recognition.Partial, Text: e.Text + e.Stash, Language: e.Language}, nil
 	case "conversation.item.input_audio_transcription.completed":

@@ -20,3 +20,14 @@ func TestRecognisersKeepTheContract(t *testing.T) {
 		})
 	}
 }
+
+func TestVoicesKeepTheContract(t *testing.T) {
+	for _, model := range []string{"cosyvoice-v2", "qwen3-tts-flash-realtime", "qwen3-tts-flash"} {
+		t.Run(model, func(t *testing.T) {
+			providertest.TestVoiceContract(t, providertest.Case{
+				Kind: Kind(), Fake: fake.New, Reuses: model != "qwen3-tts-flash-realtime", Keeps: model != "qwen3-tts-flash-realtime",
+				Section: func(s *service.Section) { s.Models = map[service.Role]string{service.TTS: model} },
+			})
+		})
+	}
+}

@@ -65,6 +65,7 @@ func Kind() service.Kind {
 			{Name: "instructions"}, {Name: "volume", Type: service.Number}, {Name: "pitch", Type: service.Number},
 		},
 		ASR: newASR,
+		TTS: newTTS,
 	}
 }
 

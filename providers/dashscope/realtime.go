@@ -2,6 +2,7 @@ package dashscope
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -23,6 +24,8 @@ type event struct {
 		Message string `json:"message"`
 	} `json:"error"`
 }
+
+var errNoType = errors.New("a message names no type")
 
 // decode reads a message that must be JSON.
 func decode(data []byte, v any) error {
