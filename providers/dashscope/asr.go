@@ -123,7 +123,7 @@ func (s *site) converse(ctx context.Context, model string, req providers.ASRRequ
 	return a, nil
 }
 
-// hearing is what a session of the realtime protocol is to do.
+// hearing returns the settings of a session of the realtime protocol that hears.
 func (s *site) hearing(req providers.ASRRequest) map[string]any {
 	transcription := map[string]any{}
 	if base, _, _ := strings.Cut(req.Language, "-"); base != "" {

@@ -108,7 +108,7 @@ func (t *task) command(action string, p commandPayload) error {
 // finish says that nothing more comes.
 func (t *task) finish() error { return t.command("finish-task", commandPayload{}) }
 
-// message is what has come: sound, or a report.
+// message is sound or a report.
 type message struct {
 	sound  []byte
 	report report
