@@ -44,7 +44,7 @@ func Kind() service.Kind {
 		Address: hearingAddress,
 		Models:  map[service.Role][]string{service.ASR: {hearingModel, "16k_zh_large", "16k_zh_en", "16k_multi_lang", "16k_en"}},
 		Voices: []service.Voice{
-			{Name: "101001", Title: "Zhiyu", Language: both}, {Name: "101016", Title: "Zhitian (girl)", Language: []string{"zh"}},
+			{Name: speakingVoice, Title: "Zhiyu", Language: both}, {Name: "101016", Title: "Zhitian (girl)", Language: []string{"zh"}},
 			{Name: "101015", Title: "Zhimeng (boy)", Language: []string{"zh"}}, {Name: "501001", Title: "Zhilan", Language: both},
 			{Name: "601008", Title: "Ai Xiaohao", Language: both},
 		},
@@ -55,6 +55,7 @@ func Kind() service.Kind {
 			{Name: "emotion"}, {Name: "pace", Type: service.Number}, // of sound to the recogniser, times as fast as it is spoken
 		},
 		ASR: newASR,
+		TTS: newTTS,
 	}
 }
 
