@@ -50,9 +50,9 @@ func Kind() service.Kind {
 		Needs:   []service.Field{service.Key, service.ID},
 		Regions: regions(),
 		Address: shanghai,
-		Models:  map[service.Role][]string{service.ASR: {short, long}},
+		Models:  map[service.Role][]string{service.ASR: {short, long}, service.TTS: {plain, flowing}},
 		Voices: []service.Voice{
-			{Name: "xiaoyun", Title: "Xiaoyun", Language: []string{"zh", "en"}}, {Name: "xiaogang", Title: "Xiaogang", Language: []string{"zh", "en"}},
+			{Name: voice, Title: "Xiaoyun", Language: []string{"zh", "en"}}, {Name: "xiaogang", Title: "Xiaogang", Language: []string{"zh", "en"}},
 			{Name: "aixia", Title: "Aixia", Language: []string{"zh"}}, {Name: "siqi", Title: "Siqi", Language: []string{"zh", "en"}},
 		},
 		Formats: []string{"pcm", "wav", "mp3"},
@@ -63,6 +63,7 @@ func Kind() service.Kind {
 			{Name: "pace", Type: service.Number}, // of sound to the recogniser, times as fast as it is spoken
 		},
 		ASR: newASR,
+		TTS: newTTS,
 	}
 }
 

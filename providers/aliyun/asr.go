@@ -41,7 +41,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 	}), nil
 }
 
-// words are how a recogniser calls what it is asked and says.
+// words are the names of the messages to and from a recogniser.
 type words struct {
 	namespace, start, started, changed, sentence, stop, completed string
 }

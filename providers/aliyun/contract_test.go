@@ -22,3 +22,14 @@ func TestRecognisersKeepTheContract(t *testing.T) {
 		})
 	}
 }
+
+func TestVoicesKeepTheContract(t *testing.T) {
+	for _, model := range []string{plain, flowing} {
+		t.Run(model, func(t *testing.T) {
+			providertest.TestVoiceContract(t, providertest.Case{
+				Kind: Kind(), Fake: fake.New, Keeps: true,
+				Section: func(s *service.Section) { s.Models = map[service.Role]string{service.TTS: model} },
+			})
+		})
+	}
+}

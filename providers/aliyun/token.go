@@ -84,7 +84,7 @@ func (t *tokens) forget(token providers.Secret) bool {
 	return t.secret != ""
 }
 
-// answer is what the token service says.
+// answer is that of the token service.
 type answer struct {
 	Token struct {
 		ID         string `json:"Id"`
