@@ -35,8 +35,9 @@ type live struct {
 	setup   time.Duration
 }
 
-// newRealtime makes a recogniser. It dials nothing.
-func newRealtime(at generation.Endpoint, account transport.Account, s service.Section, model string) (providers.ASR, error) {
+// newRealtime makes a recogniser. It dials nothing. streams says whether the model gives text
+// while the user speaks.
+func newRealtime(at generation.Endpoint, account transport.Account, s service.Section, model string, streams bool) (providers.ASR, error) {
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
@@ -45,7 +46,7 @@ func newRealtime(at generation.Endpoint, account transport.Account, s service.Se
 		dialer: dialer, section: s, model: model, setup: cmp.Or(s.Timeouts.First, setupTime),
 		address: at.Base + "/realtime?intent=transcription", // a model here would make it a conversation
 	}
-	return recognition.New(recognition.Options{Account: account, Dial: l.dial, Final: s.Timeouts.First}), nil
+	return recognition.New(recognition.Options{Account: account, Dial: l.dial, Final: s.Timeouts.First, Streams: func() bool { return streams }}), nil
 }
 
 // liveSettings are the settings of a session.

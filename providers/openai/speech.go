@@ -122,7 +122,7 @@ func (v Vendor) recogniser(s Speech, section service.Section) (providers.ASR, er
 	case mode == "upload" && live:
 		return nil, fmt.Errorf("%s: mode: the model %s hears over a WebSocket only", section.Name, u.model)
 	case s.Sockets && (live || mode == "realtime"):
-		return newRealtime(at, base.Account, section, u.model)
+		return newRealtime(at, base.Account, section, u.model, live)
 	}
 	return newUpload(u), nil
 }

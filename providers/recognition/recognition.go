@@ -65,6 +65,9 @@ type Options struct {
 	Tries int           // of Dial, until it is given up; 2 if 0
 	Final time.Duration // from the end of the sound to the last message; 5 s if 0
 	Warm  func(ctx context.Context) error
+	// Streams says whether texts come while the user speaks; nil: they do. It may be
+	// called by any goroutine at any time.
+	Streams func() bool
 }
 
 // The defaults.
@@ -97,8 +100,8 @@ func New(o Options) *Recognizer {
 // Name returns the provider's name.
 func (r *Recognizer) Name() string { return r.o.Account.Name }
 
-// Streams says that transcripts come while the user speaks ([providers.Streamer]).
-func (r *Recognizer) Streams() bool { return true }
+// Streams says whether transcripts come while the user speaks ([providers.Streamer]).
+func (r *Recognizer) Streams() bool { return r.o.Streams == nil || r.o.Streams() }
 
 // Warm gets a connection ready where the service allows that before the sound.
 func (r *Recognizer) Warm(ctx context.Context) error {

@@ -3,6 +3,7 @@ package wyoming
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/providers"
@@ -24,13 +25,14 @@ func newASR(s service.Section) (providers.ASR, error) {
 		return nil, err
 	}
 	model := s.Model(service.ASR, "")
+	var streams atomic.Bool // most servers do not: one that does shows it
 	dial := func(ctx context.Context, req providers.ASRRequest) (recognition.Session, error) {
 		c, err := at.dial(ctx)
 		if err != nil {
 			return nil, err
 		}
 		language, _, _ := strings.Cut(req.Language, "-")
-		x := &session{conn: c, format: format{Rate: req.Rate, Width: 2, Channels: 1}}
+		x := &session{conn: c, streams: &streams, format: format{Rate: req.Rate, Width: 2, Channels: 1}}
 		if err := c.write("transcribe", transcribe{Name: model, Language: language}, nil); err != nil {
 			c.Close()
 			return nil, err
@@ -46,7 +48,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 	if final == 0 {
 		final = 20 * time.Second
 	}
-	return recognition.New(recognition.Options{Account: at.account, Dial: dial, Final: final}), nil
+	return recognition.New(recognition.Options{Account: at.account, Dial: dial, Final: final, Streams: streams.Load}), nil
 }
 
 // transcribe asks for the words of the sound that follows.
@@ -58,7 +60,9 @@ type transcribe struct {
 // session is one utterance. Servers close the connection after it.
 type session struct {
 	*conn
-	format format
+	format  format
+	over    atomic.Bool  // the end was sent
+	streams *atomic.Bool // of the server: pieces came before the end
 }
 
 // Send hands over sound.
@@ -67,7 +71,10 @@ func (s *session) Send(pcm []int16) error {
 }
 
 // Finish says that the sound is complete.
-func (s *session) Finish() error { return s.write("audio-stop", struct{}{}, nil) }
+func (s *session) Finish() error {
+	s.over.Store(true)
+	return s.write("audio-stop", struct{}{}, nil)
+}
 
 // Receive waits for the next event. Servers that stream give pieces before the whole.
 func (s *session) Receive() (recognition.Result, error) {
@@ -79,6 +86,9 @@ func (s *session) Receive() (recognition.Result, error) {
 	switch e.Type {
 	case "transcript-chunk":
 		r.Kind = recognition.Append
+		if !s.over.Load() {
+			s.streams.Store(true)
+		}
 	case "transcript":
 		r.Kind = recognition.Over
 	}
