@@ -48,6 +48,7 @@ type server struct {
 	mode     string
 	hotwords string
 	dialect  atomic.Int32 // that the server has shown last
+	whole    atomic.Bool  // it takes whole utterances only
 	still    time.Duration
 }
 
@@ -64,7 +65,7 @@ func New(s service.Section) (providers.ASR, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	return recognition.New(recognition.Options{Account: account, Dial: v.dial, Frame: frame, Final: cmp.Or(s.Timeouts.First, final)}), nil
+	return recognition.New(recognition.Options{Account: account, Dial: v.dial, Frame: frame, Final: cmp.Or(s.Timeouts.First, final), Streams: func() bool { return !v.whole.Load() }}), nil
 }
 
 // dial begins an utterance. Each has a connection of its own: one that was idle for long
@@ -87,7 +88,7 @@ func (v *server) dial(ctx context.Context, req providers.ASRRequest) (recognitio
 	s.quiet.Stop()
 	if err := socket.WriteJSON(opening{
 		Mode: v.mode, ChunkSize: [3]int{5, 10, 5}, Interval: 10, Name: s.name, Format: "pcm", Rate: req.Rate,
-		Speaking: true, Hotwords: v.hotwords, ITN: true, Lang: language, LangITN: true,
+		Speaking: true, Hotwords: cmp.Or(v.hotwords, hotwords(req.Phrases, s.words.dialect)), ITN: true, Lang: language, LangITN: true,
 	}); err != nil {
 		socket.Close()
 		return nil, err
@@ -163,6 +164,7 @@ func (s *session) Receive() (recognition.Result, error) {
 	words, outcome := s.words.add(m, over)
 	s.likely = outcome == maybe
 	s.server.dialect.Store(int32(s.words.dialect))
+	s.server.whole.Store(m.Mode == "offline")
 	r := recognition.Result{Kind: recognition.Partial, Text: words, Language: language}
 	if outcome == last {
 		r.Kind = recognition.Over

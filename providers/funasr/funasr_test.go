@@ -80,6 +80,33 @@ func TestForeignCertificate(t *testing.T) {
 	}
 }
 
+// TestStreams: whether texts come early is known from how the server answers.
+func TestStreams(t *testing.T) {
+	for variant, want := range map[fake.Variant]bool{fake.TwoPass: true, fake.Offline: false} {
+		a, err := New(service.Section{Name: "home", BaseURL: fake.Serve(t, variant).WS()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := recognise(t, a, servicetest.Samples(servicetest.Speech("aaaaaaaaaa", 16000))); err != nil {
+			t.Error(err)
+		}
+		if got := a.(providers.Streamer).Streams(); got != want {
+			t.Errorf("%d: %v", variant, got)
+		}
+	}
+}
+
+func TestHotwords(t *testing.T) {
+	for d, want := range map[dialect]string{unknown: `{"lamp":20,"on":20}`, cpp: `{"lamp":20,"on":20}`, newer: "lamp on"} {
+		if got := hotwords([]string{"lamp", "on"}, d); got != want {
+			t.Errorf("%d: %s", d, got)
+		}
+	}
+	if got := hotwords(nil, cpp); got != "" {
+		t.Errorf("of none: %s", got)
+	}
+}
+
 func TestOpening(t *testing.T) {
 	b, err := json.Marshal(opening{ChunkSize: [3]int{5, 10, 5}, Hotwords: `{"lamp":20}`})
 	if err != nil || !strings.Contains(string(b), `"chunk_size":[5,10,5]`) || !strings.Contains(string(b), `"hotwords":"{`) {
