@@ -143,6 +143,21 @@ func TestSoundOfEvents(t *testing.T) {
 	}
 }
 
+func TestClickIsFaded(t *testing.T) {
+	s := eventSound{rate: 1000}
+	raw := []byte{0, 4, 0, 4, 0, 4}
+	if got := s.fade(raw); got[1] != 0 || got[3] != 0 || got[4] == 0 && got[5] == 0 {
+		t.Errorf("% x does not swell", got)
+	}
+	for range 4 {
+		raw = []byte{0, 4, 0, 4, 0, 4}
+		s.fade(raw)
+	}
+	if raw[1] != 4 {
+		t.Errorf("% x: the swelling does not end", raw)
+	}
+}
+
 func FuzzTranscriptEvent(f *testing.F) {
 	f.Add([]byte(`{"type":"transcript.text.delta","delta":"a"}`))
 	f.Add([]byte(`{"type":"transcript.text.done","text":"a"}`))

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -102,6 +103,9 @@ func (x *speaker) request(ctx context.Context, req providers.TTSRequest) (*http.
 	return httpvoice.PostJSON(ctx, x.at.Base+"/audio/speech", x.header(), body)
 }
 
+// swell is the length of the beginning that swells, in ms.
+const swell = 10
+
 // soundOfEvents makes a plain stream of sound of one that comes in events of JSON, as
 // Zhipu sends it. All other replies pass as they are.
 type soundOfEvents struct {
@@ -133,6 +137,7 @@ type eventSound struct {
 	rest   []byte
 	rate   int
 	ended  bool // the service said that it was all
+	played int  // samples
 }
 
 // Close ends the reply.
@@ -203,8 +208,19 @@ func (s *eventSound) take(data []byte) error {
 	if err != nil {
 		return err
 	}
-	s.rest = raw
+	s.rest = s.fade(raw)
 	return nil
+}
+
+// fade lets the first samples of all sound swell: it begins with a click.
+func (s *eventSound) fade(raw []byte) []byte {
+	length := s.rate * swell / 1000
+	for i := 0; i+1 < len(raw) && s.played < length; i += 2 {
+		v := int(int16(binary.LittleEndian.Uint16(raw[i:])))
+		binary.LittleEndian.PutUint16(raw[i:], uint16(int16(v*s.played/length)))
+		s.played++
+	}
+	return raw
 }
 
 // binaryOf reads base64, or the hexadecimal digits that some versions send.
