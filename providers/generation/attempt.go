@@ -33,9 +33,13 @@ type attempt struct {
 
 	stage   stage
 	adapted bool // the request was refused, and the next one will be another
+	text    int  // bytes of text so far
 	usage   providers.Usage
 	echo    providers.Echo
 }
+
+// maxText bounds the text of an answer, in bytes: hours of speech.
+const maxText = 256 << 10
 
 // run makes the request and yields its deltas. Its error is ready to be yielded.
 func (a *attempt) run(ctx context.Context, req providers.LLMRequest) error {
@@ -123,6 +127,9 @@ func (a *attempt) stream(body io.Reader, answer Answer, g *transport.Guard) erro
 		if complete, err = answer.Event(e, a.give); err != nil || a.stage == left {
 			return err
 		}
+		if a.text > maxText {
+			return sse.ErrTooLong
+		}
 	}
 	if err := answer.End(a.give); err != nil || a.stage == left {
 		return err
@@ -158,6 +165,7 @@ func (a *attempt) give(d providers.Delta) {
 		return
 	}
 	a.stage = max(a.stage, begun)
+	a.text += len(d.Text)
 	if d.Text != "" || len(d.ToolCalls) > 0 {
 		a.stage = spoken
 	}

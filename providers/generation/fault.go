@@ -75,13 +75,17 @@ type faultError struct {
 // a bare text.
 func FaultOf(raw []byte) *Fault {
 	raw = bytes.TrimSpace(raw)
-	var plain string
-	if json.Unmarshal(raw, &plain) == nil && plain != "" {
-		return &Fault{Text: plain, Kind: providers.Unavailable}
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
-		raw = list[0]
+	switch {
+	case bytes.HasPrefix(raw, []byte{'"'}):
+		var plain string
+		if json.Unmarshal(raw, &plain) == nil && plain != "" {
+			return &Fault{Text: plain, Kind: providers.Unavailable}
+		}
+	case bytes.HasPrefix(raw, []byte{'['}):
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
+			raw = list[0]
+		}
 	}
 	var body faultBody
 	if !mayBeFault(raw) || json.Unmarshal(raw, &body) != nil {
