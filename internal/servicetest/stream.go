@@ -3,6 +3,7 @@ package servicetest
 import (
 	"bytes"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -16,6 +17,9 @@ type Events struct {
 	Broken []byte          // sent instead by a server that is Broken
 	Filler []byte          // sent again and again after the first by one that is Huge
 }
+
+// More is a piece of text for fillers: so long that an answer without end is soon too long.
+var More = strings.Repeat("more ", 2000)
 
 // Event is a server-sent event of this data; name may be empty.
 func Event(name, data string) []byte {

@@ -140,7 +140,7 @@ func (f *Fake) answer(w http.ResponseWriter, r *http.Request, q request) {
 	f.mu.Lock()
 	midway := f.midway
 	f.mu.Unlock()
-	e := servicetest.Events{Pause: 3 * time.Millisecond, Broken: event(1, "result", "200", `{"output":{"te`), Filler: event(1, "result", "200", output("more ", "null"))}
+	e := servicetest.Events{Pause: 3 * time.Millisecond, Broken: event(1, "result", "200", `{"output":{"te`), Filler: event(1, "result", "200", output(servicetest.More, "null"))}
 	said := ""
 	runes := []rune(words)
 	for i, piece := range []string{string(runes[:4]), string(runes[4:10]), string(runes[10:])} {

@@ -209,7 +209,7 @@ func (f *Fake) send(w http.ResponseWriter, r *http.Request, s *stream, last [][]
 	whole := f.Stream(w, r, f.Fault(), servicetest.Events{
 		List: s.list, Last: last, Pause: 3 * time.Millisecond, Stop: s.stop,
 		Broken: []byte("event:conversation.message.delta\ndata:{\"id\":\n\n"),
-		Filler: []byte("event:conversation.message.delta\ndata:{\"type\":\"answer\",\"content\":\"more \"}\n\n"),
+		Filler: event("conversation.message.delta", map[string]any{"type": "answer", "content": servicetest.More}),
 	})
 	if whole && last != nil {
 		f.end(s.conversation, s.chat)

@@ -68,7 +68,7 @@ func (f *Fake) run(w http.ResponseWriter, r *http.Request, list, last [][]byte, 
 	}()
 	whole = f.Stream(w, r, f.Fault(), servicetest.Events{
 		List: list, Last: last, Pause: pause, Stop: stopped,
-		Broken: []byte("data: {\"event\": \"mess\n\n"), Filler: servicetest.Event("", `{"event":"message","answer":"more "}`),
+		Broken: []byte("data: {\"event\": \"mess\n\n"), Filler: servicetest.Event("", `{"event":"message","answer":"`+servicetest.More+`"}`),
 	})
 }
 

@@ -118,7 +118,7 @@ func (f *Fake) answer(w http.ResponseWriter, r *http.Request, q request, query s
 		return
 	}
 	name := ""
-	e := servicetest.Events{Pause: 3 * time.Millisecond, Broken: []byte("data: {\"id\":\"\",\"object\n\n"), Filler: chunk("", map[string]any{"content": "more "}, nil)}
+	e := servicetest.Events{Pause: 3 * time.Millisecond, Broken: []byte("data: {\"id\":\"\",\"object\n\n"), Filler: chunk("", map[string]any{"content": servicetest.More}, nil)}
 	if q.Detail {
 		name = "answer"
 		e.List = append(e.List, servicetest.Event("flowNodeStatus", `{"status":"running","name":"AI Chat"}`))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -265,8 +264,8 @@ func (f *Fake) ends(c *websocket.Conn, known servicetest.Fault, delta func(map[s
 		_ = c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseInternalServerErr, ""), time.Now().Add(time.Second))
 		return true
 	case servicetest.Huge:
-		for sent := 0; sent < 64<<20; sent += 64 << 10 {
-			if !delta(map[string]any{"content": strings.Repeat("more ", 64<<10/5)}) {
+		for sent := 0; sent < 64<<20; sent += len(servicetest.More) {
+			if !delta(map[string]any{"content": servicetest.More}) {
 				break
 			}
 		}

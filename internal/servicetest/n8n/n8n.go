@@ -165,6 +165,6 @@ func (f *Fake) lines(w http.ResponseWriter, r *http.Request, words []rune, reply
 		list = append(list, line("item", agent, string(words[4:10])), line("item", agent, string(words[10:])), line("end", agent, ""))
 	}
 	f.Stream(w, r, f.Fault(), servicetest.Events{
-		Type: "application/json; charset=utf-8", List: list, Pause: 3 * time.Millisecond, Broken: []byte(`{"type":"item","con` + "\n"), Filler: line("item", agent, "more "),
+		Type: "application/json; charset=utf-8", List: list, Pause: 3 * time.Millisecond, Broken: []byte(`{"type":"item","con` + "\n"), Filler: line("item", agent, servicetest.More),
 	})
 }

@@ -3,6 +3,8 @@ package ragflow
 import (
 	"bytes"
 	"net/http"
+
+	"xiaozhi/internal/servicetest"
 )
 
 // chat answers in the server's own shape. What is not streamed is one object.
@@ -48,7 +50,7 @@ func (f *Fake) chat(w http.ResponseWriter, r *http.Request, q request) {
 	if cumulative {
 		list = append(list, data(said, map[string]any{"reference": map[string]any{"total": 1}}))
 	}
-	f.stream(w, r, append(list, event(map[string]any{"code": 0, "message": "", "data": true})))
+	f.stream(w, r, append(list, event(map[string]any{"code": 0, "message": "", "data": true})), data(servicetest.More, nil))
 }
 
 // agent answers as an agent does, with events that are named in their data.
@@ -67,7 +69,7 @@ func (f *Fake) agent(w http.ResponseWriter, r *http.Request, q request) {
 	}
 	f.stream(w, r, append(list,
 		one("message_end", map[string]any{"reference": map[string]any{}}), one("node_finished", map[string]any{"outputs": map[string]any{"content": "all of it again"}}),
-		[]byte("data:[DONE]\n\n")))
+		[]byte("data:[DONE]\n\n")), one("message", map[string]any{"content": servicetest.More}))
 }
 
 // openai answers in the shape of OpenAI's, and keeps nothing.
@@ -95,7 +97,7 @@ func (f *Fake) openai(w http.ResponseWriter, r *http.Request, q request, id stri
 		list = append(list, chunk(piece, nil, nil))
 	}
 	usage := map[string]int{"prompt_tokens": 5, "completion_tokens": 188, "total_tokens": 193}
-	f.stream(w, r, append(list, chunk(nil, "stop", usage), []byte("data:[DONE]\n\n")))
+	f.stream(w, r, append(list, chunk(nil, "stop", usage), []byte("data:[DONE]\n\n")), chunk(servicetest.More, nil, nil))
 }
 
 // retrieve finds the same chunk for every question.

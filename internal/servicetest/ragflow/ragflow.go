@@ -158,7 +158,7 @@ func pieces(n int, query string) []string {
 	return []string{string(words[:4]), string(words[4:10]), string(words[10:])}
 }
 
-// stream sends the events of an answer.
-func (f *Fake) stream(w http.ResponseWriter, r *http.Request, list [][]byte) {
-	f.Stream(w, r, f.Fault(), servicetest.Events{List: list, Pause: 3 * time.Millisecond, Broken: []byte("data:{\"code\": 0, \"da\n\n"), Filler: list[0]})
+// stream sends the events of an answer. more is the event of a piece without end.
+func (f *Fake) stream(w http.ResponseWriter, r *http.Request, list [][]byte, more []byte) {
+	f.Stream(w, r, f.Fault(), servicetest.Events{List: list, Pause: 3 * time.Millisecond, Broken: []byte("data:{\"code\": 0, \"da\n\n"), Filler: more})
 }
