@@ -31,6 +31,9 @@ const (
 	keepTime   = 4 * time.Minute // of a socket without a sentence; the service closes it after about five
 )
 
+// The speeds that the service takes.
+const slowest, fastest = 0.6, 1.5
+
 // Kind describes Cartesia.
 func Kind() service.Kind {
 	return service.Kind{
@@ -119,7 +122,7 @@ func request(s service.Section, req providers.TTSRequest, id string, rate int) m
 	}
 	how := map[string]any{}
 	if s.Speed > 0 {
-		how["speed"] = s.Speed
+		how["speed"] = max(slowest, min(s.Speed, fastest))
 	}
 	if emotion := s.Text("emotion", ""); emotion != "" {
 		how["emotion"] = emotion

@@ -108,3 +108,12 @@ func TestVoicesAreListed(t *testing.T) {
 		}
 	}
 }
+
+func TestSpeedIsWhatTheServiceTakes(t *testing.T) {
+	for speed, want := range map[float64]float64{0.5: 0.6, 1: 1, 2: 1.5} {
+		m := request(service.Section{Speed: speed}, providers.TTSRequest{Text: "a", Language: "en"}, "s1", voiceRate)
+		if how, _ := m["generation_config"].(map[string]any); how["speed"] != want {
+			t.Errorf("%v: %v, want %v", speed, how["speed"], want)
+		}
+	}
+}

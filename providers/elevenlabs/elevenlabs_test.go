@@ -173,3 +173,14 @@ func TestVoicesAreListed(t *testing.T) {
 		t.Errorf("with a wrong key: %v", err)
 	}
 }
+
+func TestSpeedIsWhatTheServiceTakes(t *testing.T) {
+	for speed, want := range map[float64]float64{0.5: 0.7, 1: 1, 2: 1.2} {
+		if got := voiceSettings(service.Section{Speed: speed})["speed"]; got != want {
+			t.Errorf("%v: %v, want %v", speed, got, want)
+		}
+	}
+	if voiceSettings(service.Section{}) != nil {
+		t.Error("settings of nothing")
+	}
+}

@@ -16,6 +16,9 @@ import (
 
 const voiceRate = 24000 // Hz that is asked for
 
+// The speeds that the service takes.
+const slowest, fastest = 0.7, 1.2
+
 // output is the name of a format of sound.
 func output(s service.Section) (name, format string, rate int, err error) {
 	rate = s.Rate
@@ -40,7 +43,7 @@ func voiceSettings(s service.Section) map[string]any {
 		}
 	}
 	if s.Speed > 0 {
-		out["speed"] = s.Speed
+		out["speed"] = max(slowest, min(s.Speed, fastest))
 	}
 	if len(out) == 0 {
 		return nil
