@@ -13,6 +13,7 @@ import (
 
 // lined is a server that answers each message with a result.
 func lined(t *testing.T) *Server {
+	t.Helper()
 	var s *Server
 	s = New(t, func(w http.ResponseWriter, r *http.Request) {
 		l, ok := s.Line(w, r, nil)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -221,9 +222,7 @@ func (t *task) await(name string, within time.Duration) error {
 
 // merge adds the keys of extra to a payload.
 func merge(payload, extra map[string]any) map[string]any {
-	for name, value := range extra {
-		payload[name] = value
-	}
+	maps.Copy(payload, extra)
 	return payload
 }
 

@@ -1,6 +1,9 @@
 package aliyun
 
-import "testing"
+import (
+	"maps"
+	"testing"
+)
 
 func TestSignature(t *testing.T) {
 	common := map[string]string{"AccessKeyId": "testid", "SignatureMethod": "HMAC-SHA1", "SignatureVersion": "1.0"}
@@ -18,9 +21,7 @@ func TestSignature(t *testing.T) {
 		}, "/pHBRJ74+nKRbnwbi3yOD9QX7ho="},
 	}
 	for name, test := range tests {
-		for k, v := range common {
-			test.more[k] = v
-		}
+		maps.Copy(test.more, common)
 		if got := signature("testsecret", canonical(test.more)); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}

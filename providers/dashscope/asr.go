@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -56,9 +57,7 @@ func (s *site) parameters(model string, req providers.ASRRequest) map[string]any
 	if v := s.section.Text("vocabulary_id", ""); v != "" {
 		p["vocabulary_id"] = v
 	}
-	for name, value := range s.section.Extra {
-		p[name] = value
-	}
+	maps.Copy(p, s.section.Extra)
 	return p
 }
 
@@ -137,9 +136,7 @@ func (s *site) hearing(req providers.ASRRequest) map[string]any {
 			"type": "server_vad", "threshold": 0.0, "silence_duration_ms": int(s.section.Number("max_sentence_silence", silence)),
 		},
 	}
-	for name, value := range s.section.Extra {
-		session[name] = value
-	}
+	maps.Copy(session, s.section.Extra)
 	return session
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"maps"
 	"net/http"
 
 	"xiaozhi/providers"
@@ -17,9 +18,7 @@ func (s *site) plain(model string) (providers.TTS, error) {
 		Section: s.section, Format: cmp.Or(s.section.Format, "pcm"), Rate: cmp.Or(s.section.Rate, rate),
 		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
 			input := map[string]any{"text": req.Text, "voice": s.voiceOf(req, model), "language_type": languageType(req.Language)}
-			for name, value := range s.section.Extra {
-				input[name] = value
-			}
+			maps.Copy(input, s.section.Extra)
 			header := s.header()
 			header.Set("X-DashScope-SSE", "enable")
 			return httpvoice.PostJSON(ctx, s.address+httpPath, header, map[string]any{"model": model, "input": input})
@@ -27,7 +26,7 @@ func (s *site) plain(model string) (providers.TTS, error) {
 		Ping: func(ctx context.Context) (*http.Request, error) {
 			return http.NewRequestWithContext(ctx, http.MethodHead, s.address+httpPath, nil)
 		},
-		Judge:  func(r *transport.Refusal) { judged(r) },
+		Judge:  func(r *transport.Refusal) { _ = judged(r) },
 		Events: func() httpvoice.Opener { return open },
 	})
 }

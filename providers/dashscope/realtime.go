@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/google/uuid"
 
@@ -50,8 +51,6 @@ func (e event) failure() error {
 // sendEvent sends an event. Each has an id of its own.
 func sendEvent(s *transport.Socket, kind string, fields map[string]any) error {
 	m := map[string]any{"event_id": "event_" + uuid.NewString(), "type": kind}
-	for name, value := range fields {
-		m[name] = value
-	}
+	maps.Copy(m, fields)
 	return s.WriteJSON(m)
 }

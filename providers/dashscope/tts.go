@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"io"
+	"maps"
 	"net/url"
 	"strings"
 	"time"
@@ -81,9 +82,7 @@ func (c *speaking) Say(req providers.TTSRequest) error {
 	if how := s.Text("instructions", ""); how != "" {
 		p["instruction"] = how
 	}
-	for name, value := range s.Extra {
-		p[name] = value
-	}
+	maps.Copy(p, s.Extra)
 	if err := c.task.run("tts", "SpeechSynthesizer", c.model, p, c.first); err != nil {
 		return err
 	}
@@ -129,9 +128,7 @@ func (c *reciting) Say(req providers.TTSRequest) error {
 	if how := s.Text("instructions", ""); how != "" {
 		session["instructions"] = how
 	}
-	for name, value := range s.Extra {
-		session[name] = value
-	}
+	maps.Copy(session, s.Extra)
 	if err := c.begin(c.Socket, session); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -118,9 +119,7 @@ func (v *speaker) settings(name string) map[string]any {
 	if v.format() == "mp3" {
 		out["audio_setting"].(map[string]any)["bitrate"] = 128000
 	}
-	for key, value := range s.Extra {
-		out[key] = value
-	}
+	maps.Copy(out, s.Extra)
 	return out
 }
 

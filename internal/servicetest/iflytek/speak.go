@@ -165,6 +165,18 @@ func (m humanoid) refusal(n int, fault servicetest.Fault) *failure {
 	return &illegal
 }
 
+// piece is the text of a message that follows so many bytes.
+func (m humanoid) piece(before int) (text []byte, bad *failure) {
+	text, err := base64.StdEncoding.DecodeString(m.Payload.Text.Text)
+	switch {
+	case err != nil:
+		return nil, &noBase64
+	case before+len(text) > longTexts || !utf8.Valid(text):
+		return nil, &tooMuchText
+	}
+	return text, nil
+}
+
 // speakHumanoid speaks a text that comes in pieces.
 func speakHumanoid(l *servicetest.Line) {
 	fail := func(f failure) {
@@ -190,16 +202,15 @@ func speakHumanoid(l *servicetest.Line) {
 		if bad == nil {
 			bad = m.refusal(n, l.Fault())
 		}
-		piece, err := base64.StdEncoding.DecodeString(m.Payload.Text.Text)
-		if total += len(piece); bad == nil && err != nil {
-			bad = &noBase64
-		} else if bad == nil && (total > longTexts || !utf8.Valid(piece)) {
-			bad = &tooMuchText
+		piece, badText := m.piece(total)
+		if bad == nil {
+			bad = badText
 		}
 		if bad != nil {
 			fail(*bad)
 			return
 		}
+		total += len(piece)
 		if n == 0 {
 			if coding = m.Parameter.TTS.Audio.Encoding; m.Parameter.TTS.Audio.SampleRate > 0 {
 				rate = m.Parameter.TTS.Audio.SampleRate

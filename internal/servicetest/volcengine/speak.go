@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -131,9 +132,7 @@ func (f *fake) lines(w http.ResponseWriter, r *http.Request) {
 	events := strings.HasSuffix(r.URL.Path, "/sse")
 	line := func(event, code int, words string, more map[string]any) []byte {
 		fields := map[string]any{"code": code, "message": words, "data": nil}
-		for k, v := range more {
-			fields[k] = v
-		}
+		maps.Copy(fields, more)
 		if events {
 			return fmt.Appendf(nil, "event: %d\ndata: %s\n\n", event, servicetest.JSON(fields).Data)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"strings"
 	"testing"
@@ -190,9 +191,7 @@ func info() event {
 	part := func(name, list string, more map[string]any) []any {
 		p := map[string]any{list: []any{map[string]any{"name": name, "languages": []string{Language, "en_US"}, "installed": true}}}
 		for _, from := range []map[string]any{program, more} {
-			for k, v := range from {
-				p[k] = v
-			}
+			maps.Copy(p, from)
 		}
 		return []any{p}
 	}
