@@ -34,7 +34,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 		as = transcriber()
 	}
 	return recognition.New(recognition.Options{
-		Account: g.account, Frame: piece, Pace: s.Number("pace", pace), Final: g.first,
+		Account: g.account, Tries: s.Tries(), Frame: piece, Pace: s.Number("pace", pace), Final: g.first,
 		Dial: func(ctx context.Context, req providers.ASRRequest) (recognition.Session, error) {
 			return g.listen(ctx, as, req)
 		},

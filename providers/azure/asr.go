@@ -55,7 +55,7 @@ func NewASR(s service.Section) (providers.ASR, error) {
 		return nil, err
 	}
 	l := &listener{s: s, dialer: dialer}
-	return recognition.New(recognition.Options{Account: account, Dial: l.dial, Pace: pace, Burst: burst, Final: s.Timeouts.First}), nil
+	return recognition.New(recognition.Options{Account: account, Tries: s.Tries(), Dial: l.dial, Pace: pace, Burst: burst, Final: s.Timeouts.First}), nil
 }
 
 // listener opens the sessions of one section.

@@ -4,6 +4,7 @@ package baidu
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -16,7 +17,8 @@ import (
 const (
 	speechAddress = "https://vop.baidu.com"
 	firstTime     = 10 * time.Second // to the answer, the upload included
-	longest       = 59               // seconds of sound in one request; the service takes 60
+	againTime     = 200 * time.Millisecond
+	longest       = 59 // seconds of sound in one request; the service takes 60
 )
 
 // The models: what the service calls products.
@@ -50,6 +52,7 @@ type asr struct {
 	cuid    string
 	headers map[string]providers.Secret
 	first   time.Duration
+	tries   int
 }
 
 func newASR(s service.Section) (providers.ASR, error) {
@@ -63,7 +66,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 	a := &asr{
 		account: transport.Account{Name: s.Name, Secrets: []providers.Secret{s.Key, s.Secret}}, client: client,
 		dev: int(s.Number("dev_pid", 0)), pro: s.Model(service.ASR, standard) == pro, cuid: s.Text("cuid", "xiaozhi"), headers: s.Headers,
-		first: cmp.Or(s.Timeouts.First, firstTime), url: strings.TrimRight(cmp.Or(s.BaseURL, speechAddress), "/"),
+		first: cmp.Or(s.Timeouts.First, firstTime), tries: s.Tries(), url: strings.TrimRight(cmp.Or(s.BaseURL, speechAddress), "/"),
 	}
 	if a.pro {
 		a.url += "/pro_api"
@@ -88,12 +91,33 @@ func (a *asr) recognise(ctx context.Context, pcm []int16, req providers.ASRReque
 	for len(pcm) > 0 {
 		n := min(longest*req.Rate, len(pcm))
 		words, err := a.part(ctx, pcm[:n], req)
+		for try := 1; try < a.tries && mayPass(err) && wait(ctx, againTime); try++ {
+			words, err = a.part(ctx, pcm[:n], req)
+		}
 		if err != nil {
 			return providers.Transcript{}, err
 		}
 		out.Text, pcm = out.Text+words, pcm[n:]
 	}
 	return out, nil
+}
+
+// mayPass says whether a failure may be over soon.
+func mayPass(err error) bool {
+	failed, ok := errors.AsType[*providers.Error](err)
+	return ok && failed.Kind == providers.Unavailable && !errors.Is(err, transport.ErrStalled)
+}
+
+// wait reports false if the context ends before.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // part has a part of an utterance recognised. A token that the service has forgotten is

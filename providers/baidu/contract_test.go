@@ -83,6 +83,29 @@ func TestTokensAreReplacedOnce(t *testing.T) {
 	}
 }
 
+// What is out of order for a moment is asked again, as often as the settings say.
+func TestRetries(t *testing.T) {
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/oauth/2.0/token" {
+			_, _ = fmt.Fprint(w, `{"access_token":"token","expires_in":2592000}`)
+		} else if asked++; asked == 1 {
+			_, _ = fmt.Fprint(w, `{"err_no":3303,"err_msg":"backend"}`)
+		} else {
+			_, _ = fmt.Fprint(w, `{"err_no":0,"result":["hello"]}`)
+		}
+	}))
+	defer s.Close()
+	once := 1
+	a, err := Kind().ASR(service.Section{Name: "ears", Key: servicetest.Key, Secret: servicetest.Secret, BaseURL: s.URL, Retries: &once})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr, err := hear(t, a, tone); err != nil || tr.Text != "hello" || asked != 2 {
+		t.Errorf("%+v after %d requests, %v", tr, asked, err)
+	}
+}
+
 func FuzzAnswer(f *testing.F) {
 	f.Add(`{"err_no":0,"result":["a"]}`)
 	f.Add(`{"err_no":3301}`)

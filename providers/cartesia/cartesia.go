@@ -83,7 +83,7 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	}
 	at := address(s) + "/tts/websocket?" + url.Values{"cartesia_version": {s.Text("version", version)}}.Encode()
 	return synthesis.New(synthesis.Options{
-		Account: account, Rate: rate, Keep: keepTime, First: s.Timeouts.First, Next: s.Timeouts.Next,
+		Account: account, Tries: s.Tries(), Rate: rate, Keep: keepTime, First: s.Timeouts.First, Next: s.Timeouts.Next,
 		Dial: func(ctx context.Context) (synthesis.Conn, error) {
 			socket, err := dialer.Dial(ctx, at, auth(s))
 			if err != nil {

@@ -33,7 +33,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 			return at.converse(ctx, model, req)
 		}
 	}
-	return recognition.New(recognition.Options{Account: at.account, Dial: dial, Final: at.first}), nil
+	return recognition.New(recognition.Options{Account: at.account, Tries: s.Tries(), Dial: dial, Final: at.first}), nil
 }
 
 // languages are those that can be hinted to the models of the inference protocol.

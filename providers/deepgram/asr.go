@@ -34,7 +34,7 @@ func NewASR(s service.Section) (providers.ASR, error) {
 		return nil, err
 	}
 	c := &listener{s: s, dialer: dialer, model: s.Model(service.ASR, hearingModel)}
-	return recognition.New(recognition.Options{Account: account, Dial: c.dial, Final: s.Timeouts.First}), nil
+	return recognition.New(recognition.Options{Account: account, Tries: s.Tries(), Dial: c.dial, Final: s.Timeouts.First}), nil
 }
 
 // listener opens the sessions of one section.

@@ -44,7 +44,7 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	}
 	return &speaker{
 		s: s, dialer: dialer, output: name, model: s.Model(service.TTS, voiceModel), pools: map[pool]*synthesis.Voice{},
-		o: synthesis.Options{Account: account, Format: format, Rate: rate, Keep: keepTime, First: s.Timeouts.First, Next: s.Timeouts.Next},
+		o: synthesis.Options{Account: account, Tries: s.Tries(), Format: format, Rate: rate, Keep: keepTime, First: s.Timeouts.First, Next: s.Timeouts.Next},
 	}, nil
 }
 

@@ -65,7 +65,7 @@ func New(s service.Section) (providers.ASR, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	return recognition.New(recognition.Options{Account: account, Dial: v.dial, Frame: frame, Final: cmp.Or(s.Timeouts.First, final), Streams: func() bool { return !v.whole.Load() }}), nil
+	return recognition.New(recognition.Options{Account: account, Tries: s.Tries(), Dial: v.dial, Frame: frame, Final: cmp.Or(s.Timeouts.First, final), Streams: func() bool { return !v.whole.Load() }}), nil
 }
 
 // dial begins an utterance. Each has a connection of its own: one that was idle for long

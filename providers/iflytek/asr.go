@@ -44,7 +44,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 		language: s.Text("language", ""), accent: s.Text("accent", "mandarin"), domain: s.Text("domain", ""), extra: s.Extra,
 	}
 	return recognition.New(recognition.Options{
-		Account: c.dialer.Account(), Dial: e.dial, Frame: soundFrame, Pace: s.Number("pace", soundPace), Final: s.Timeouts.First,
+		Account: c.dialer.Account(), Tries: s.Tries(), Dial: e.dial, Frame: soundFrame, Pace: s.Number("pace", soundPace), Final: s.Timeouts.First,
 	}), nil
 }
 

@@ -61,7 +61,7 @@ func newVoice(s service.Section, large bool) (*synthesis.Voice, error) {
 		return &speech{Socket: socket, section: s, large: large, rate: rate}, nil
 	}
 	return synthesis.New(synthesis.Options{
-		Account: c.dialer.Account(), Dial: dial, Rate: rate, First: cmp.Or(s.Timeouts.First, firstTime), Next: s.Timeouts.Next,
+		Account: c.dialer.Account(), Tries: s.Tries(), Dial: dial, Rate: rate, First: cmp.Or(s.Timeouts.First, firstTime), Next: s.Timeouts.Next,
 	}), nil
 }
 

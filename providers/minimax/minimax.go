@@ -83,7 +83,7 @@ func newTTS(s service.Section) (providers.TTS, error) {
 	}
 	v.dialer = dialer
 	return synthesis.New(synthesis.Options{
-		Account: account, Dial: v.dial, Format: v.format(), Rate: v.rate(), Keep: keep, First: s.Timeouts.First, Next: s.Timeouts.Next,
+		Account: account, Tries: s.Tries(), Dial: v.dial, Format: v.format(), Rate: v.rate(), Keep: keep, First: s.Timeouts.First, Next: s.Timeouts.Next,
 	}), nil
 }
 

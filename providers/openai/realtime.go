@@ -46,7 +46,7 @@ func newRealtime(at generation.Endpoint, account transport.Account, s service.Se
 		dialer: dialer, section: s, model: model, setup: cmp.Or(s.Timeouts.First, setupTime),
 		address: at.Base + "/realtime?intent=transcription", // a model here would make it a conversation
 	}
-	return recognition.New(recognition.Options{Account: account, Dial: l.dial, Final: s.Timeouts.First, Streams: func() bool { return streams }}), nil
+	return recognition.New(recognition.Options{Account: account, Tries: s.Tries(), Dial: l.dial, Final: s.Timeouts.First, Streams: func() bool { return streams }}), nil
 }
 
 // liveSettings are the settings of a session.

@@ -283,3 +283,24 @@ func TestDialIsTriedAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestTriesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, test := range map[string]struct {
+			tries  int
+			skewed int // dials that find out that the clocks differ
+			want   int
+		}{"once": {1, 0, 1}, "three times": {3, 0, 3}, "once, with the time put right": {1, 1, 2}, "a clock that cannot be put right": {1, 9, 2}} {
+			dials := 0
+			r := New(Options{Account: transport.Account{Name: "x"}, Tries: test.tries, Dial: func(context.Context, providers.ASRRequest) (Session, error) {
+				dials++
+				refused := transport.Refused(providers.Unavailable, "", "no")
+				refused.Skewed = dials <= test.skewed
+				return nil, refused
+			}})
+			if _, _, err := recognize(t, r, second); err == nil || dials != test.want {
+				t.Errorf("%s: error %v, %d dials, want %d", name, err, dials, test.want)
+			}
+		}
+	})
+}

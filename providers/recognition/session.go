@@ -42,21 +42,22 @@ func (t *talk) run(ctx context.Context) error {
 
 // dial opens a session, and tries again where that may help.
 func (t *talk) dial(ctx context.Context) (Session, error) {
+	skewed := false
 	for try := 1; ; try++ {
 		s, err := t.o.Dial(ctx, t.req)
-		if err == nil || ctx.Err() != nil || try >= t.o.Tries {
+		if err == nil || ctx.Err() != nil {
 			return s, err
 		}
-		pause := again
-		if refused, ok := errors.AsType[*transport.Refusal](err); ok {
-			if !refused.Skewed && refused.Kind != providers.Unavailable {
-				return nil, err
-			}
-			if refused.Skewed {
-				pause = 0
-			}
+		refused, ok := errors.AsType[*transport.Refusal](err)
+		if ok && refused.Skewed && !skewed { // it was no try: the time was not right
+			skewed = true
+			try--
+			continue
 		}
-		timer := time.NewTimer(pause)
+		if try >= t.o.Tries || ok && refused.Kind != providers.Unavailable {
+			return nil, err
+		}
+		timer := time.NewTimer(again)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

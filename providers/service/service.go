@@ -99,6 +99,15 @@ func (s Section) Number(name string, otherwise float64) float64 {
 	return otherwise
 }
 
+// Tries returns how often a request that gives nothing is made, or 0, which leaves that to
+// the kind.
+func (s Section) Tries() int {
+	if s.Retries == nil {
+		return 0
+	}
+	return max(*s.Retries, 0) + 1
+}
+
 // Address returns where the service is: base_url, else that of the region, else what is
 // meant otherwise.
 func (s Section) Address(regions map[string]string, otherwise string) string {

@@ -81,3 +81,15 @@ func TestFittingVoice(t *testing.T) {
 		t.Errorf("of none: %q", got)
 	}
 }
+
+func TestTries(t *testing.T) {
+	none, two := 0, 2
+	for _, test := range []struct {
+		retries *int
+		want    int
+	}{{nil, 0}, {&none, 1}, {&two, 3}} {
+		if got := (Section{Retries: test.retries}).Tries(); got != test.want {
+			t.Errorf("%v: %d tries, want %d", test.retries, got, test.want)
+		}
+	}
+}

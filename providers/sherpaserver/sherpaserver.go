@@ -57,7 +57,7 @@ func New(s service.Section) (providers.ASR, error) {
 	}
 	switch mode := s.Text("mode", "streaming"); mode {
 	case "streaming":
-		return recognition.New(recognition.Options{Account: v.account, Dial: v.dial, Final: s.Timeouts.First}), nil
+		return recognition.New(recognition.Options{Account: v.account, Tries: s.Tries(), Dial: v.dial, Final: s.Timeouts.First}), nil
 	case "offline":
 		return &Offline{v}, nil
 	default:

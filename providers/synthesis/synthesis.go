@@ -50,6 +50,7 @@ type Options struct {
 	Idle  int           // connections that are kept; 2 if 0
 	First time.Duration // to the first sound; 10 s if 0
 	Next  time.Duration // between two pieces of it; 5 s if 0
+	Tries int           // of a sentence that gets no sound because the service is not there; 1 if 0
 }
 
 // Voice is a voice of any service. It may be used by any number of goroutines at once.
@@ -100,9 +101,35 @@ func (v *Voice) Synthesize(ctx context.Context, req providers.TTSRequest) iter.S
 		if errors.Is(err, errStale) {
 			err = v.speak(ctx, req, p, false)
 		}
+		for try := 1; try < v.o.Tries && !p.Heard() && mayPass(err) && wait(ctx, again); try++ {
+			err = v.speak(ctx, req, p, false)
+		}
 		if err != nil && !p.Left() {
 			yield(providers.Sound{}, v.o.Account.Wrap(ctx, ctx, "speak", err))
 		}
+	}
+}
+
+// again is how long a service that is not there has until it is asked again.
+const again = 200 * time.Millisecond
+
+// mayPass says whether a failure may be over soon: no refusal, and no time limit that is used up.
+func mayPass(err error) bool {
+	if refused, ok := errors.AsType[*transport.Refusal](err); ok {
+		return refused.Kind == providers.Unavailable
+	}
+	return err != nil && !errors.Is(err, transport.ErrStalled)
+}
+
+// wait reports false if the context ends before.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

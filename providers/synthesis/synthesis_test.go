@@ -176,3 +176,26 @@ func TestNothingToSayAsksNobody(t *testing.T) {
 		t.Errorf("%d dials", *dials)
 	}
 }
+
+func TestTriesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken, refused := errors.New("broken pipe"), transport.Refused(providers.NoCredit, "1", "no money")
+		for name, test := range map[string]struct {
+			tries int
+			first *line
+			dials int
+			fails bool
+		}{
+			"once":                    {0, &line{dead: broken}, 1, true},
+			"twice":                   {2, &line{dead: broken}, 2, false},
+			"not after a refusal":     {2, &line{dead: refused}, 1, true},
+			"not after a time limit":  {2, &line{pieces: []time.Duration{time.Hour}}, 1, true},
+			"not after the beginning": {2, &line{pieces: []time.Duration{0, time.Hour}}, 1, true},
+		} {
+			v, dials := voice(Options{Tries: test.tries, First: time.Second, Next: time.Second}, test.first, &line{pieces: pieces(1)})
+			if _, err := say(t.Context(), v); *dials != test.dials || (err != nil) != test.fails {
+				t.Errorf("%s: %d dials, error %v", name, *dials, err)
+			}
+		}
+	})
+}

@@ -30,7 +30,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 	if err != nil {
 		return nil, err
 	}
-	return recognition.New(recognition.Options{Account: a.errors, Dial: a.listen, Frame: piece, Pace: s.Number("pace", pace), Final: a.first}), nil
+	return recognition.New(recognition.Options{Account: a.errors, Tries: s.Tries(), Dial: a.listen, Frame: piece, Pace: s.Number("pace", pace), Final: a.first}), nil
 }
 
 // model chooses the engine for a language, if the settings name none.

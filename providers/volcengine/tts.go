@@ -62,7 +62,7 @@ func newTTS(s service.Section) (providers.TTS, error) {
 			return nil, err
 		}
 		v.drivers[resource] = synthesis.New(synthesis.Options{
-			Account: c.dialer.Account(), Dial: func(ctx context.Context) (synthesis.Conn, error) { return v.dial(ctx, c) },
+			Account: c.dialer.Account(), Tries: s.Tries(), Dial: func(ctx context.Context) (synthesis.Conn, error) { return v.dial(ctx, c) },
 			Format: decoded(v.format()), Rate: v.rate(), Keep: keep, Idle: 1,
 			First: v.first, Next: s.Timeouts.Next,
 		})

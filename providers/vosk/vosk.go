@@ -44,7 +44,7 @@ func New(s service.Section) (providers.ASR, error) {
 		}
 		return &session{Socket: socket}, nil
 	}
-	return recognition.New(recognition.Options{Account: account, Dial: dial, Frame: 100 * time.Millisecond, Final: s.Timeouts.First}), nil
+	return recognition.New(recognition.Options{Account: account, Tries: s.Tries(), Dial: dial, Frame: 100 * time.Millisecond, Final: s.Timeouts.First}), nil
 }
 
 // session is one utterance.

@@ -48,7 +48,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 	if final == 0 {
 		final = 20 * time.Second
 	}
-	return recognition.New(recognition.Options{Account: at.account, Dial: dial, Final: final, Streams: streams.Load}), nil
+	return recognition.New(recognition.Options{Account: at.account, Tries: s.Tries(), Dial: dial, Final: final, Streams: streams.Load}), nil
 }
 
 // transcribe asks for the words of the sound that follows.
