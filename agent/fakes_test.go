@@ -54,6 +54,8 @@ type scriptASR struct {
 	lines []string
 	heard []time.Duration // length of each utterance
 	told  []string        // the language of each request, when it changes
+
+	streams bool // a line had a partial text
 }
 
 func (a *scriptASR) Name() string { return "script-asr" }
@@ -65,6 +67,28 @@ func (a *scriptASR) Open(ctx context.Context, req providers.ASRRequest) (provide
 	}
 	a.mu.Unlock()
 	return &scriptStream{ctx: ctx, asr: a, rate: req.Rate, over: make(chan struct{})}, nil
+}
+
+// streamed reports whether a line has a partial text in front: ~PARTIAL|LINE.
+func streamed(line string) bool { return strings.HasPrefix(line, "~") }
+
+// Streams reports whether the recogniser says by itself what it understands.
+func (a *scriptASR) Streams() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.streams
+}
+
+// partial is what the recogniser understands of the next utterance before its end.
+func (a *scriptASR) partial() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.lines) == 0 || !streamed(a.lines[0]) {
+		return ""
+	}
+	a.streams = true
+	text, _, _ := strings.Cut(a.lines[0][1:], "|")
+	return text
 }
 
 type scriptStream struct {
@@ -80,6 +104,9 @@ func (s *scriptStream) CloseWrite() error       { close(s.over); return nil }
 
 func (s *scriptStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 	return func(yield func(providers.Transcript, error) bool) {
+		if partial := s.asr.partial(); partial != "" && !yield(providers.Transcript{Text: partial, Provider: "script-asr"}, nil) {
+			return
+		}
 		select {
 		case <-s.over:
 		case <-s.ctx.Done():
@@ -94,6 +121,9 @@ func (s *scriptStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 			line, a.lines = a.lines[0], a.lines[1:]
 		}
 		a.mu.Unlock()
+		if streamed(line) {
+			_, line, _ = strings.Cut(line, "|")
+		}
 		if rest, ok := strings.CutPrefix(line, "@"); ok {
 			var d string
 			d, line, _ = strings.Cut(rest, " ")

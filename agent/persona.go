@@ -116,6 +116,12 @@ func (e ears) Open(ctx context.Context, req providers.ASRRequest) (providers.ASR
 	return e.now().ASR.Open(ctx, req)
 }
 
+// Streams reports whether it says by itself what it understands while the user speaks.
+func (e ears) Streams() bool {
+	streamer, ok := e.now().ASR.(providers.Streamer)
+	return ok && streamer.Streams()
+}
+
 // warmth gets the engines of whom the device talks to ready.
 type warmth struct{ *whom }
 

@@ -52,8 +52,9 @@ type attempt struct {
 	n      int                 // of the utterance, from 1
 	stream providers.ASRStream // nil: it could not be opened
 	cancel context.CancelCauseFunc
-	asked  bool        // its text was asked for: it hears no more
-	echo   atomic.Bool // what it has heard is what the device plays
+	asked  bool                                 // its text was asked for: it hears no more
+	echo   atomic.Bool                          // what it has heard is what the device plays
+	partly atomic.Pointer[providers.Transcript] // what it has understood so far; nil: nothing, or it does not say
 }
 
 // newSpeech begins an utterance. keeps: it may be asked for its text more than
@@ -137,6 +138,9 @@ func (s *speech) pause(at time.Duration) {
 		s.ask(a)
 	}
 	s.o.Report(turn.SpeechPaused{ID: s.id})
+	if t := a.partly.Load(); t != nil && a.asked && !a.echo.Load() {
+		s.o.Report(turn.Draft{ID: s.id, Words: t.Text, Lang: text.TagOf(t.Language), Provider: t.Provider})
+	}
 }
 
 // ask asks the recogniser for its text, once.
@@ -173,11 +177,25 @@ func (s *speech) voiced(length time.Duration, watched bool) {
 		s.long = true
 		s.o.Report(turn.SpeechLong{ID: s.id, Echo: s.isEcho()})
 	}
-	if watched && length >= s.next && s.keeps && s.interims < maxInterims && len(s.said) > 0 {
+	if !watched || length < s.next {
+		return
+	}
+	if t := s.attempt.partly.Load(); t != nil {
+		s.next = length + interimEvery
+		s.o.Report(turn.Interim{ID: s.id, Words: t.Text, Lang: text.TagOf(t.Language), Echo: s.isEcho()})
+		return
+	}
+	if s.keeps && s.interims < maxInterims && len(s.said) > 0 && !s.streams() {
 		s.interims++
 		s.next = length + interimEvery
 		s.interim()
 	}
+}
+
+// streams reports whether the recogniser says by itself what it understands.
+func (s *speech) streams() bool {
+	streamer, ok := s.o.ASR.(providers.Streamer)
+	return ok && streamer.Streams()
 }
 
 // interim asks another recogniser what was said so far, while the utterance goes on.
@@ -245,6 +263,9 @@ func (s *speech) read(a *attempt) (got turn.Transcript) {
 		case t.Final:
 			got.Text = turn.Text{Status: turn.Final, Words: t.Text, Lang: text.LangNamed(t.Language), Provider: t.Provider}
 			return got
+		}
+		if s.streams() { // others guess, and judge their guess only at the end
+			a.partly.Store(&t)
 		}
 		s.o.Log.Debug("partial transcript", "chars", len([]rune(t.Text)))
 	}

@@ -43,6 +43,14 @@ type (
 	}
 	// SpeechPaused says that nobody has spoken for long enough to ask for the text.
 	SpeechPaused struct{ ID uint64 }
+	// Draft is what a recogniser that streams has understood at such a pause, without being
+	// asked: the text that it was asked for follows.
+	Draft struct {
+		ID       uint64
+		Words    string
+		Lang     text.Lang // that the recogniser says it heard; "": it does not say
+		Provider string
+	}
 	// SpeechResumed says that the user goes on after such a pause.
 	SpeechResumed struct {
 		ID      uint64

@@ -262,6 +262,9 @@ func (w *world) act(what, how byte) {
 		w.do(Interim{ID: w.last, Words: words, Echo: how%7 == 0})
 	case 9:
 		w.do(SpeechPaused{ID: w.last})
+		if how%3 == 0 {
+			w.do(Draft{ID: w.last, Words: words})
+		}
 	case 10:
 		w.do(SpeechResumed{ID: w.last, Attempt: 1 + int(how)%3, Gap: time.Duration(how) * 10 * time.Millisecond})
 	case 11, 12:

@@ -81,6 +81,8 @@ func event(x *step, e Event) {
 		interim(x, e)
 	case SpeechPaused:
 		limitPause(x, e.ID, decideWithin-x.Trigger)
+	case Draft:
+		draft(x, e)
 	case SpeechResumed:
 		speechResumed(x, e)
 	case SpeechEnded:

@@ -283,6 +283,13 @@ func TestManualIsAuto(t *testing.T) {
 	}
 }
 
+// drafted is a speculation on what a recogniser has understood without being asked.
+func drafted() State {
+	s := in(wire.Auto, Speculative)
+	s.Said[0].Text.Status = Pending
+	return s
+}
+
 // TestNext walks the rules that a reader would look for first.
 func TestNext(t *testing.T) {
 	words := func(w string) Text { return Text{Status: Final, Words: w, Provider: "asr"} }
@@ -294,6 +301,10 @@ func TestNext(t *testing.T) {
 		want []string // effects, by name
 	}{
 		{"a pause begins a speculation", in(wire.Auto, None), Transcript{ID: 1, Attempt: 1, Text: words("hello there")}, Speculative, []string{"AwaitSilence", "Begin"}},
+		{"so does what a recogniser that streams has understood", in(wire.Auto, None), Draft{ID: 1, Words: "hello there"}, Speculative, []string{"AwaitSilence", "Begin"}},
+		{"but not without words", in(wire.Auto, None), Draft{ID: 1, Words: "…"}, None, nil},
+		{"the final text with the same words keeps it", drafted(), Transcript{ID: 1, Attempt: 1, Text: words("Hello there.")}, Speculative, []string{"AwaitSilence"}},
+		{"one with others begins anew", drafted(), Transcript{ID: 1, Attempt: 1, Text: words("hello where")}, Discarded, []string{"AwaitSilence", "Cut"}},
 		{"the end of speech commits it", in(wire.Auto, Speculative), SpeechEnded{ID: 1, Epoch: 1, Attempt: 1}, Committed, []string{"Adopt", "Commit"}},
 		{"a speculation asks in vain for its start", in(wire.Auto, Speculative), Ready{Turn: 1}, Speculative, nil},
 		{"and for a tool", in(wire.Auto, Speculative), ToolWanted{Turn: 1}, Speculative, nil},

@@ -12,12 +12,16 @@ func speculate(x *step, u *Utterance) {
 	if u.Epoch != x.Mic.Epoch || x.Phase() != Listening {
 		return
 	}
-	words, heard, ok := draft(x, u)
+	words, heard, ok := soFar(x, u)
 	lang := x.langOf(words, heard)
 	if ok || text.Bare(words) != "" {
 		x.do(AwaitSilence{u.ID, x.Learned.Pause.Delay(x.Commit, x.tongue(lang).Complete(words))})
 	}
-	if !ok || x.Busy() || x.Greeting != "" || x.Farewell.Step != Staying || x.Speculate.Tries >= x.Speculations {
+	if x.Speculates() && text.Bare(x.guess().Words) == text.Bare(words) {
+		return // it answers these words already
+	}
+	x.discard(ErrReplaced)
+	if !ok || x.Busy() && x.Reply.Stage != Discarded || x.Greeting != "" || x.Farewell.Step != Staying || x.Speculate.Tries >= x.Speculations {
 		return
 	}
 	x.Speculate.Tries++
@@ -27,12 +31,30 @@ func speculate(x *step, u *Utterance) {
 	})
 }
 
-// draft returns all that was said so far, in which language it was heard, and whether its answer can
+// draft takes the words that a recogniser has understood at a pause.
+func draft(x *step, e Draft) {
+	u := x.find(e.ID)
+	if u == nil || u.final() || u.Role != Live || u.Over != OverNothing || text.Bare(e.Words) == "" {
+		return
+	}
+	u.Text = Text{Status: Pending, Words: e.Words, Lang: e.Lang, Provider: e.Provider}
+	speculate(x, u)
+}
+
+// guess returns the request that the speculation answers, or will.
+func (x *step) guess() Request {
+	if x.Pending != nil {
+		return *x.Pending
+	}
+	return x.Reply.Request
+}
+
+// soFar returns all that was said so far, in which language it was heard, and whether its answer can
 // begin before the end: whatever has an effect beside the answer waits for that.
-func draft(x *step, u *Utterance) (words string, heard text.Lang, ok bool) {
+func soFar(x *step, u *Utterance) (words string, heard text.Lang, ok bool) {
 	ok = true
 	for _, said := range append(x.all(Awaited), u) {
-		if said.Text.Status != Final {
+		if said.Text.Status != Final && (said.ID != u.ID || said.Text.Status != Pending || said.Text.Words == "") {
 			ok = false
 			continue
 		}
@@ -50,14 +72,14 @@ func (x *step) discard(cause error) {
 }
 
 // adopt makes a speculation the answer to a request, and reports whether it is:
-// the words and all that the model was told must be the same.
+// the words, punctuation apart, and all that the model was told must be the same.
 func adopt(x *step, r Request) bool {
+	other := func(guess Request) bool { return text.Bare(guess.Words) != text.Bare(r.Words) || guess.Lang != r.Lang }
 	switch {
 	case !x.Speculates():
 		return false
 	case r.Phrase != "" || r.Answer != "" || r.Consent.ID != 0 || r.Told,
-		x.Pending != nil && (x.Pending.Words != r.Words || x.Pending.Lang != r.Lang),
-		x.Pending == nil && (x.Reply.Request.Words != r.Words || x.Reply.Request.Lang != r.Lang || x.seen.Stale):
+		other(x.guess()), x.Pending == nil && x.seen.Stale:
 		x.discard(ErrReplaced)
 		return false
 	case x.Pending != nil: // it has not begun

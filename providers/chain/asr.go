@@ -29,6 +29,17 @@ func NewASR(members []providers.ASR, o Options) (*ASR, error) {
 	return &ASR{l}, nil
 }
 
+// Streams reports whether the member that will be asked first gives partial transcripts.
+func (a *ASR) Streams() bool {
+	for i, m := range a.members {
+		if a.breakers[i].closed() {
+			streamer, ok := m.(providers.Streamer)
+			return ok && streamer.Streams()
+		}
+	}
+	return false
+}
+
 // Open begins an utterance with the first member that opens one. The sound is
 // kept beside it and played to the next member should it fail, or be late with
 // its final transcript after the end of the sound: then both are asked, and the
