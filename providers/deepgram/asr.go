@@ -1,14 +1,18 @@
 package deepgram
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/recognition"
@@ -42,12 +46,28 @@ type listener struct {
 	s      service.Section
 	dialer *transport.Dialer
 	model  string
+	known  sync.Map // tags of devices to the languages that the service takes for them
+}
+
+// languages lists those that a session may be asked for, the best first: one that the
+// service does not know is no reason not to listen.
+func (c *listener) languages(tag string) []string {
+	if own := c.s.Text("language", ""); own != "" || strings.HasPrefix(c.model, fluxModels) {
+		return []string{cmp.Or(own, tag)}
+	}
+	if good, ok := c.known.Load(tag); ok {
+		return []string{good.(string)}
+	}
+	all := []string{anyLanguage}
+	if lang := text.TagOf(tag); lang != "" {
+		all = []string{tag, string(lang.Base()), anyLanguage}
+	}
+	return slices.Compact(all)
 }
 
 // address returns that of a session, with all that it is told beforehand.
-func (c *listener) address(req providers.ASRRequest) string {
+func (c *listener) address(req providers.ASRRequest, language string) string {
 	path, query := "/v1/listen", url.Values{"model": {c.model}, "encoding": {"linear16"}, "sample_rate": {strconv.Itoa(req.Rate)}}
-	language := c.s.Text("language", req.Language)
 	if strings.HasPrefix(c.model, fluxModels) {
 		path = "/v2/listen"
 		query.Set("eot_threshold", fmt.Sprint(c.s.Number("eot_threshold", eotThreshold)))
@@ -56,9 +76,6 @@ func (c *listener) address(req providers.ASRRequest) string {
 			query.Set("language_hint", language)
 		}
 	} else {
-		if language == "" {
-			language = anyLanguage
-		}
 		query.Set("language", language)
 		for name, value := range map[string]string{"channels": "1", "interim_results": "true", "endpointing": "false", "punctuate": "true"} {
 			query.Set(name, value)
@@ -78,10 +95,29 @@ func (c *listener) address(req providers.ASRRequest) string {
 	return strings.TrimRight(c.s.Address(nil, cloud), "/") + path + "?" + query.Encode()
 }
 
+// open opens a socket for the first language that the service takes.
+func (c *listener) open(ctx context.Context, req providers.ASRRequest) (*transport.Socket, error) {
+	all := c.languages(req.Language)
+	for i, language := range all {
+		socket, err := c.dialer.Dial(ctx, c.address(req, language), auth(c.s))
+		if err = judged(err); err == nil {
+			if len(all) > 1 {
+				c.known.Store(req.Language, language)
+			}
+			return socket, nil
+		}
+		r, ok := errors.AsType[*transport.Refusal](err)
+		if !ok || r.Kind != providers.BadRequest || !strings.Contains(strings.ToLower(r.Text), "language") || i == len(all)-1 {
+			return nil, err
+		}
+	}
+	return nil, errors.New("there is no language to ask for")
+}
+
 func (c *listener) dial(ctx context.Context, req providers.ASRRequest) (recognition.Session, error) {
-	socket, err := c.dialer.Dial(ctx, c.address(req), auth(c.s))
+	socket, err := c.open(ctx, req)
 	if err != nil {
-		return nil, judged(err)
+		return nil, err
 	}
 	socket.Limit(maxAnswer)
 	parse := parseNova
@@ -137,8 +173,8 @@ func (s *session) Receive() (recognition.Result, error) {
 
 // read waits for a message.
 func (s *session) read() error {
-	text, message, err := s.Read(0)
-	if err != nil || !text {
+	isText, message, err := s.Read(0)
+	if err != nil || !isText {
 		return err
 	}
 	r, ok, err := s.parse(message)

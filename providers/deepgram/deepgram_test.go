@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"testing"
 
 	"xiaozhi/internal/servicetest"
@@ -31,7 +32,7 @@ func TestSessionIsToldEverythingBeforehand(t *testing.T) {
 		"flux of many": {service.Section{Models: map[service.Role]string{service.ASR: "flux-general-multi"}}, "es", "/v2/listen", map[string]string{"language_hint": "es"}},
 	} {
 		l := &listener{s: test.s, model: test.s.Model(service.ASR, hearingModel)}
-		at, err := url.Parse(l.address(providers.ASRRequest{Rate: 16000, Language: test.language, Phrases: []string{"the lamp", "the fan"}}))
+		at, err := url.Parse(l.address(providers.ASRRequest{Rate: 16000, Phrases: []string{"the lamp", "the fan"}}, l.languages(test.language)[0]))
 		if err != nil || at.Host != "api.deepgram.com" || at.Path != test.path {
 			t.Errorf("%s: %v, error %v", name, at, err)
 			continue
@@ -163,5 +164,44 @@ func TestVoicesAreListed(t *testing.T) {
 	}
 	if _, err := listVoices(t.Context(), service.Section{Name: "x", BaseURL: s.URL()}); err == nil {
 		t.Error("without a key: no error")
+	}
+}
+
+// TestUnknownLanguageIsHeard: the next best language is asked for, and known from then on.
+func TestUnknownLanguageIsHeard(t *testing.T) {
+	var s *servicetest.Server
+	s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		s.Note(servicetest.Request{Path: r.URL.Query().Get("language")})
+		if r.URL.Query().Get("language") != "zh" {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"err_code":"Bad Request","err_msg":"Bad Request: No such model/language/tier combination found."}`)
+			return
+		}
+		if c, ok := s.Socket(w, r, nil); ok {
+			defer func() { _ = c.Close() }()
+			s.Hold(c)
+		}
+	})
+	dialer, err := transport.NewDialer(transport.DialerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &listener{s: service.Section{BaseURL: s.URL()}, dialer: dialer, model: hearingModel}
+	for range 2 {
+		socket, err := l.open(t.Context(), providers.ASRRequest{Rate: 16000, Language: "zh-SG"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		socket.Close()
+	}
+	if _, err := l.open(t.Context(), providers.ASRRequest{Rate: 16000, Language: "fi"}); err == nil {
+		t.Error("a language that is not there, and no other one: no error")
+	}
+	var asked []string
+	for _, r := range s.Requests() {
+		asked = append(asked, r.Path)
+	}
+	if want := []string{"zh-SG", "zh", "zh", "fi", "multi"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
 	}
 }

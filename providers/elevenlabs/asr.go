@@ -45,8 +45,22 @@ type listener struct {
 	dialer *transport.Dialer
 }
 
-// dial opens a session and waits until it has started.
+// dial opens a session, and once more without the language if that is one that the service
+// does not know: it finds out by itself then.
 func (l *listener) dial(ctx context.Context, req providers.ASRRequest) (recognition.Session, error) {
+	s, err := l.begin(ctx, req)
+	if r, ok := errors.AsType[*transport.Refusal](err); ok && r.Kind == providers.BadRequest && req.Language != "" && strings.Contains(strings.ToLower(r.Text), "language") {
+		req.Language = ""
+		s, err = l.begin(ctx, req)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// begin opens a session and waits until it has started.
+func (l *listener) begin(ctx context.Context, req providers.ASRRequest) (*session, error) {
 	query := url.Values{
 		"model_id": {l.s.Model(service.ASR, hearingModel)}, "audio_format": {fmt.Sprintf("pcm_%d", req.Rate)}, "commit_strategy": {"manual"},
 	}

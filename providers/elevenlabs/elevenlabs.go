@@ -23,7 +23,7 @@ const (
 )
 
 // regions are the hosts of the service.
-var regions = map[string]string{"world": cloud, "us": "https://api.us.elevenlabs.io", "eu": "https://api.eu.residency.elevenlabs.io"}
+var regions = map[string]string{"world": cloud, "us": "https://api.us.elevenlabs.io", "eu": "https://api.eu.residency.elevenlabs.io", "in": "https://api.in.residency.elevenlabs.io"}
 
 // Kind describes ElevenLabs.
 func Kind() service.Kind {

@@ -78,8 +78,13 @@ func TestVoiceByPlainRequests(t *testing.T) {
 	if !strings.Contains(asked.Path, "/"+defaultVoice+"/stream?output_format=pcm_24000") {
 		t.Errorf("asked %s", asked.Path)
 	}
-	if language("eleven_multilingual_v2", "zh") != "" {
-		t.Error("a language for a model that takes none")
+	for _, test := range [][3]string{
+		{"eleven_multilingual_v2", "zh", ""}, {"eleven_flash_v2_5", "zh-TW", "zh"}, {"eleven_flash_v2_5", "nb", "no"}, {"eleven_flash_v2_5", "la", ""},
+		{"eleven_v3", "la", "la"}, {"eleven_flash_v2_5", "", ""},
+	} {
+		if got := language(test[0], test[1]); got != test[2] {
+			t.Errorf("%s of %s: %q, want %q", test[1], test[0], got, test[2])
+		}
 	}
 	if _, err := NewTTS(service.Section{Format: "opus"}); err == nil {
 		t.Error("a format that is not read: no error")
@@ -134,7 +139,7 @@ func TestMessagesOfAVoice(t *testing.T) {
 	}{
 		"sound":          {`{"audio":"AQI=","isFinal":null,"contextId":"s1","alignment":{}}`, spoken{context: "s1", sound: []byte{1, 2}}, false, false},
 		"last":           {`{"audio":null,"isFinal":true,"contextId":"s1"}`, spoken{context: "s1", final: true}, false, false},
-		"its other name": {`{"is_final":true,"context_id":"s1"}`, spoken{context: "s1", final: true}, false, false},
+		"its other name": {`{"is_final":"true","context_id":"s1"}`, spoken{context: "s1", final: true}, false, false},
 		"error":          {`{"error":"quota_exceeded","message":"x","code":1008}`, spoken{}, true, false},
 		"no error":       {`{"error":null,"contextId":"s1"}`, spoken{context: "s1"}, false, false},
 		"not base64":     {`{"audio":"?"}`, spoken{}, false, true},

@@ -51,12 +51,23 @@ func voiceSettings(s service.Section) map[string]any {
 	return out
 }
 
-// language is the tag of a sentence for models that take one.
+// fluent are the languages of the models of version 2.5.
+const fluent = " en ja zh de hi fr ko pt it es ru id nl tr fil pl sv bg ro ar cs el fi hr ms sk da ta uk hu no vi "
+
+// language returns that of a sentence for models that take one and speak it; "" otherwise:
+// they then go by the text.
 func language(model, tag string) string {
-	if !strings.Contains(model, "v2_5") && !strings.Contains(model, "v3") {
-		return ""
+	lang := string(text.TagOf(tag).Base())
+	if lang == "nb" || lang == "nn" {
+		lang = "no"
 	}
-	return string(text.TagOf(tag).Base())
+	switch {
+	case strings.Contains(model, "v3"):
+		return lang
+	case strings.Contains(model, "v2_5") && strings.Contains(fluent, " "+lang+" "):
+		return lang
+	}
+	return ""
 }
 
 // newHTTP makes a voice whose sound streams in the answer to a plain request.

@@ -185,10 +185,10 @@ type spoken struct {
 func parseVoice(b []byte) (spoken, error) {
 	var m struct {
 		Audio    *string         `json:"audio"`
-		Final    *bool           `json:"isFinal"`
+		Final    json.RawMessage `json:"isFinal"`
 		Context  string          `json:"contextId"`
 		Context2 string          `json:"context_id"`
-		Final2   *bool           `json:"is_final"`
+		Final2   json.RawMessage `json:"is_final"`
 		Error    json.RawMessage `json:"error"`
 		Message  string          `json:"message"`
 	}
@@ -196,7 +196,7 @@ func parseVoice(b []byte) (spoken, error) {
 		return spoken{}, fmt.Errorf("a message is not the JSON expected: %w", err)
 	}
 	out := spoken{context: cmp.Or(m.Context, m.Context2)}
-	out.final = m.Final != nil && *m.Final || m.Final2 != nil && *m.Final2
+	out.final = isTrue(m.Final) || isTrue(m.Final2)
 	if words := (message{Error: m.Error}).words(); words != "" {
 		out.failed = failed(words, cmp.Or(m.Message, words))
 	}
@@ -209,6 +209,10 @@ func parseVoice(b []byte) (spoken, error) {
 	}
 	return out, nil
 }
+
+// isTrue reports whether a value is true; the documents make it a text, and the service a
+// truth value.
+func isTrue(v json.RawMessage) bool { return string(v) == "true" || string(v) == `"true"` }
 
 // Cancel gives up the sentence, whose context is closed already: what still comes of it is
 // left out.
