@@ -219,6 +219,8 @@ func (l *scriptLLM) Generate(ctx context.Context, req providers.LLMRequest) iter
 			case "call":
 				name, args, _ := strings.Cut(rest, " ")
 				d.ToolCalls = []providers.ToolCall{{ID: fmt.Sprintf("c%d-%d", n, i), Name: name, Arguments: args}}
+			case "tokens":
+				_, _ = fmt.Sscan(rest, &d.Usage.Prompt, &d.Usage.Completion)
 			case "echo": // of the call before it in the line, or of the message
 				if what, call, ok := strings.Cut(rest, " call "); ok {
 					name, args, _ := strings.Cut(call, " ")

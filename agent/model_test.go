@@ -37,8 +37,10 @@ find query 100ms "the lamp"
 -- llm --
 echo {"signature":1} call find {}
 echo {"reasoning":"where?"}
+tokens 50 3
 end
 text It is there.
+tokens 70 5
 end
 text Good bye.
 end
@@ -66,6 +68,9 @@ until tts stop
 			if message != `{"reasoning":"where?"}` || call != `{"signature":1}` {
 				t.Errorf("request %d holds %q and %q", n+2, message, call)
 			}
+		}
+		if log := s.log.String(); !strings.Contains(log, "prompt_tokens=120 completion_tokens=8") {
+			t.Error("the turn's line does not tell what it has cost")
 		}
 		first := s.llm.requests[0]
 		if first.DeviceID != "24:6f:28:aa:10:02" || first.AgentID != "default" || first.Conversation == "" {

@@ -256,6 +256,7 @@ var errModel = errors.New("language model")
 // delta takes in a piece of the model's answer.
 func (r *Responder) delta(ctx context.Context, st *step, d providers.Delta, noTools bool) error {
 	r.out.Times.Token(d.Provider)
+	r.out.Times.Spent(timeline.Tokens{Prompt: d.Usage.Prompt, Completion: d.Usage.Completion})
 	if d.Thought != "" {
 		r.out.Player.Send(wire.Message{Kind: wire.MessageThought, Text: d.Thought})
 	}

@@ -40,7 +40,7 @@ func (f *resolver) section(ctx context.Context, name string) (config.Provider, e
 		ctx, cancel := context.WithTimeout(ctx, ollamaWait)
 		defer cancel()
 		model, err := openai.FindOllama(ctx, ollamaBase)
-		return config.Provider{Type: "openai", BaseURL: ollamaBase + "/v1", Model: model}, err
+		return config.Provider{Type: "ollama", BaseURL: ollamaBase, Model: model}, err
 	}
 	if !written {
 		p = config.Provider{Type: name}

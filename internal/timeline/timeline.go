@@ -29,6 +29,7 @@ type Turn struct {
 	ttsAsked   time.Time // the first segment was given to the synthesiser
 	firstSound time.Time
 	steps      int
+	tokens     Tokens
 	llm, tts   string // the providers that answered
 	tools      []slog.Attr
 }
@@ -66,6 +67,17 @@ func (t *Turn) Token(provider string) {
 	if provider != "" {
 		t.llm = provider
 	}
+}
+
+// Tokens counts what models were sent and have made, in tokens, as they say themselves.
+type Tokens struct{ Prompt, Completion int }
+
+// Spent adds what a step has cost.
+func (t *Turn) Spent(s Tokens) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tokens.Prompt += s.Prompt
+	t.tokens.Completion += s.Completion
 }
 
 // VoiceAsked notes that a segment was given to the synthesiser.
@@ -108,6 +120,7 @@ type Figures struct {
 	Speculation                                     string
 	Discarded                                       int
 	ASRName, LLMName, TTSName                       string // the providers that answered; "": none was asked
+	Tokens                                          Tokens // zero: no model has said
 	Tools                                           []slog.Attr
 }
 
@@ -122,7 +135,7 @@ func (t *Turn) Figures(p Playback) Figures {
 		TTFT: between(t.llmAsked, t.firstToken), TTFS: t.waited(t.llmAsked, until(t.ttsAsked, frame)), TTFB: t.waited(t.ttsAsked, until(t.firstSound, frame)),
 		Added: t.added(frame), E2E: between(t.of.EndOfSpeech, frame), LeadMin: minLead,
 		Underruns: underruns, Frames: frames, Steps: t.steps, Speculation: t.speculation, Discarded: t.of.Discarded,
-		ASRName: t.of.ASR, LLMName: t.llm, TTSName: t.tts, Tools: t.tools,
+		ASRName: t.of.ASR, LLMName: t.llm, TTSName: t.tts, Tokens: t.tokens, Tools: t.tools,
 	}
 }
 
@@ -149,6 +162,9 @@ func (f *Figures) Attrs() []any {
 		if p.Value.String() != "" {
 			out = append(out, p)
 		}
+	}
+	if f.Tokens != (Tokens{}) {
+		out = append(out, slog.Int("prompt_tokens", f.Tokens.Prompt), slog.Int("completion_tokens", f.Tokens.Completion))
 	}
 	if len(f.Tools) > 0 {
 		out = append(out, slog.Attr{Key: "tools", Value: slog.GroupValue(f.Tools...)})

@@ -203,6 +203,7 @@ func kindsOfCodes() []struct {
 		{"payment", providers.NoCredit}, {"credit", providers.NoCredit},
 		{"insufficient_system_resource", providers.Unavailable}, {"overloaded", providers.Unavailable}, {"unavailable", providers.Unavailable},
 		{"internal", providers.Unavailable}, {"api_error", providers.Unavailable}, {"timeout", providers.Unavailable}, {"server_error", providers.Unavailable},
+		{"tool_use_failed", providers.Unavailable}, // Groq: the model has written a broken call, and may write a better one
 		{"rate_limit", providers.RateLimited}, {"ratelimit", providers.RateLimited}, {"ratequota", providers.RateLimited},
 		{"throttling", providers.RateLimited}, {"limit_requests", providers.RateLimited}, {"limit_burst", providers.RateLimited},
 		{"too_many_requests", providers.RateLimited}, {"resource_exhausted", providers.RateLimited}, {"quotaexceeded", providers.RateLimited},

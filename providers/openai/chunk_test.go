@@ -203,6 +203,7 @@ func TestRefusalsByStatus(t *testing.T) {
 		{400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, providers.Unauthorized, "400"},
 		{400, `{"code":"RateLimitExceeded","message":"slow"}`, providers.RateLimited, "RateLimitExceeded"},
 		{413, `{"error":{"message":"too large"}}`, providers.BadRequest, ""},
+		{400, `{"error":{"message":"broken call","code":"tool_use_failed","failed_generation":"x"}}`, providers.Unavailable, "tool_use_failed"},
 		{529, `{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`, providers.Unavailable, "overloaded_error"},
 		{400, `"a bare text"`, providers.BadRequest, ""},
 	} {
