@@ -51,17 +51,17 @@ func found(t *testing.T, config, role string) string {
 func TestLanguageWithoutEngines(t *testing.T) {
 	bare(t)
 	const cloud = "providers: {cloud: {type: openai, base_url: 'http://127.0.0.1:9', api_key: k, asr_model: a, tts_model: t}}\n"
-	for config, want := range map[string][2]bool{ // told of the recogniser, of the voice
-		"server: {language: ja}":                                      {true, true},
-		"server: {language: zh-TW}":                                   {false, false},
-		"agents: {anna: {language: de}}":                              {true, true},
-		cloud + "agents: {anna: {language: de, tts: [local, cloud]}}": {true, false},
-		cloud + "devices: {'aa:bb:cc:00:11:22': {language: ko, agent: anna}}\nagents: {anna: {asr: [cloud]}}": {false, true},
-		cloud + "server: {language: ru}\nasr: [cloud]\ntts: [cloud]":                                          {false, false},
+	for config, want := range map[string][2]string{ // of which settings it is told, of recogniser and voice
+		"server: {language: ja}": {"Japanese (server.language)", "Japanese (server.language)"},
+		cloud + "agents: {anna: {language: de, tts: [local, cloud]}, bob: {asr: [cloud]}}\ndevices: {'aa:bb:cc:00:11:22': {language: ko, agent: bob}}\nserver: {language: zh-TW}": {
+			"German (agents.anna.language)", "Korean (devices.aa:bb:cc:00:11:22.language)",
+		},
 	} {
-		ears, voice := found(t, config, "ASR"), found(t, config, "TTS")
-		if got := [2]bool{strings.Contains(ears, "no recogniser knows"), strings.Contains(voice, "no voice speaks")}; got != want {
-			t.Errorf("%s: told %v, want %v:\n%s\n%s", config, got, want, ears, voice)
+		told := [2]string{found(t, config, "ASR"), found(t, config, "TTS")}
+		for i, marker := range [2]string{"no recogniser knows ", "no voice speaks "} {
+			if strings.Count(told[i], marker) != 1 || !strings.Contains(told[i], marker+want[i]) {
+				t.Errorf("%s: told\n%s\nwant one of %s", config, told[i], want[i])
+			}
 		}
 	}
 }

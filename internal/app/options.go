@@ -20,6 +20,7 @@ import (
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
+	"xiaozhi/providers/service"
 )
 
 func conversationOptions(cfg *config.Config, e engines, texts *prompts.Set, log *slog.Logger) agent.Options {
@@ -149,15 +150,18 @@ func (f *resolver) tellLanguage(key, tag string, asr, tts []string) {
 		return
 	}
 	name := lang.Name(text.English) + " (" + key + ")"
-	if f.allOf("ASR", asr, "pocketsphinx") {
+	if f.allOf("ASR", f.expand(asr, service.ASR), "pocketsphinx") {
 		f.report.found("ASR", message.Both("app/no-ears-for", name))
 	}
-	if f.allOf("TTS", tts, "local") {
+	if f.allOf("TTS", f.expand(tts, service.TTS), "local") {
 		f.report.found("TTS", message.Both("app/no-voice-for", name))
 	}
 }
 
 // allOf reports whether no member of a chain that is there is of another type.
 func (f *resolver) allOf(role string, names []string, kind string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool { return f.made[role+" "+name].err == nil && f.typeOf(name) != kind })
+	return !slices.ContainsFunc(names, func(name string) bool {
+		m, there := f.made[role+" "+name]
+		return there && m.err == nil && f.typeOf(name) != kind
+	})
 }
