@@ -43,7 +43,10 @@ func newASR(s service.Section) (providers.ASR, error) {
 		client: c, mode: s.Text("mode", hearMode), window: int(s.Number("end_window_size", endWindow)), uid: cmp.Or(s.ID, "xiaozhi"), extra: s.Extra,
 		app: s.ID, key: s.Key, cluster: s.Text("cluster", oldHearCluster),
 	}
-	return recognition.New(recognition.Options{Account: c.dialer.Account(), Tries: s.Tries(), Dial: e.dial, Frame: hearFrame, Final: s.Timeouts.First}), nil
+	return recognition.New(recognition.Options{
+		Account: c.dialer.Account(), Tries: s.Tries(), Dial: e.dial, Frame: hearFrame, Final: s.Timeouts.First,
+		Streams: func() bool { return e.mode != wholeMode },
+	}), nil
 }
 
 // ears holds the settings of a recogniser.

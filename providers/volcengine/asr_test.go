@@ -124,3 +124,16 @@ func TestRefusedUpgrades(t *testing.T) {
 		}
 	}
 }
+
+// The mode that answers at the end only says so: nobody waits for its partial texts.
+func TestModeWithoutPartialTexts(t *testing.T) {
+	for mode, want := range map[string]bool{hearMode: true, wholeMode: false, oldMode: true} {
+		a, err := Kind().ASR(service.Section{Name: "volc", Key: servicetest.Key, Settings: map[string]any{"mode": mode}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, ok := a.(interface{ Streams() bool }); !ok || s.Streams() != want {
+			t.Errorf("%s streams: want %v", mode, want)
+		}
+	}
+}
