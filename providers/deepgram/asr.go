@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
@@ -22,6 +22,7 @@ import (
 
 const (
 	hearingModel = "nova-3"
+	mostTags     = 64      // of devices whose language at the service is remembered
 	mostPhrases  = 50      // of those that are likely to be said: they make the address long
 	fluxModels   = "flux"  // what the names of the models of /v2/listen begin with
 	anyLanguage  = "multi" // several languages in one utterance, which Chinese is not among
@@ -37,7 +38,7 @@ func NewASR(s service.Section) (providers.ASR, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &listener{s: s, dialer: dialer, model: s.Model(service.ASR, hearingModel)}
+	c := &listener{s: s, dialer: dialer, model: s.Model(service.ASR, hearingModel), known: lru.New[string, string](mostTags, 0)}
 	return recognition.New(recognition.Options{Account: account, Tries: s.Tries(), Dial: c.dial, Final: s.Timeouts.First}), nil
 }
 
@@ -46,7 +47,7 @@ type listener struct {
 	s      service.Section
 	dialer *transport.Dialer
 	model  string
-	known  sync.Map // tags of devices to the languages that the service takes for them
+	known  *lru.Cache[string, string] // tags of devices to the languages that the service takes for them
 }
 
 // languages lists those that a session may be asked for, the best first: one that the
@@ -55,8 +56,8 @@ func (c *listener) languages(tag string) []string {
 	if own := c.s.Text("language", ""); own != "" || strings.HasPrefix(c.model, fluxModels) {
 		return []string{cmp.Or(own, tag)}
 	}
-	if good, ok := c.known.Load(tag); ok {
-		return []string{good.(string)}
+	if good, ok := c.known.Get(tag); ok {
+		return []string{good}
 	}
 	all := []string{anyLanguage}
 	if lang := text.TagOf(tag); lang != "" {
@@ -102,7 +103,7 @@ func (c *listener) open(ctx context.Context, req providers.ASRRequest) (*transpo
 		socket, err := c.dialer.Dial(ctx, c.address(req, language), auth(c.s))
 		if err = judged(err); err == nil {
 			if len(all) > 1 {
-				c.known.Store(req.Language, language)
+				c.known.Put(req.Language, language, 0)
 			}
 			return socket, nil
 		}

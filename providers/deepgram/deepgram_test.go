@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"xiaozhi/internal/lru"
 	"xiaozhi/internal/servicetest"
 	fake "xiaozhi/internal/servicetest/deepgram"
 	"xiaozhi/providers"
@@ -31,7 +32,7 @@ func TestSessionIsToldEverythingBeforehand(t *testing.T) {
 		"phrases":      {service.Section{Settings: map[string]any{"phrases": true}}, "en", "/v1/listen", map[string]string{"keyterm": "the lamp"}},
 		"flux of many": {service.Section{Models: map[service.Role]string{service.ASR: "flux-general-multi"}}, "es", "/v2/listen", map[string]string{"language_hint": "es"}},
 	} {
-		l := &listener{s: test.s, model: test.s.Model(service.ASR, hearingModel)}
+		l := &listener{s: test.s, model: test.s.Model(service.ASR, hearingModel), known: lru.New[string, string](mostTags, 0)}
 		at, err := url.Parse(l.address(providers.ASRRequest{Rate: 16000, Phrases: []string{"the lamp", "the fan"}}, l.languages(test.language)[0]))
 		if err != nil || at.Host != "api.deepgram.com" || at.Path != test.path {
 			t.Errorf("%s: %v, error %v", name, at, err)
@@ -186,7 +187,7 @@ func TestUnknownLanguageIsHeard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &listener{s: service.Section{BaseURL: s.URL()}, dialer: dialer, model: hearingModel}
+	l := &listener{s: service.Section{BaseURL: s.URL()}, dialer: dialer, model: hearingModel, known: lru.New[string, string](mostTags, 0)}
 	for range 2 {
 		socket, err := l.open(t.Context(), providers.ASRRequest{Rate: 16000, Language: "zh-SG"})
 		if err != nil {
