@@ -12,6 +12,7 @@ import (
 // The statuses of a failed task that are told apart.
 const (
 	tokenDenied  = 40000001
+	wasIdle      = 40000004
 	tooMany      = 40000005
 	trialOver    = 40000010
 	noAppkey     = 40020105
@@ -38,7 +39,7 @@ func kindOf(status int, words string) providers.Kind {
 		return providers.RateLimited
 	case trialOver:
 		return providers.NoCredit
-	case 40000004, 40010004, 41040201: // idle, left early, sound with gaps
+	case wasIdle, 40010004, 41040201: // idle, left early, sound with gaps
 		return providers.Unavailable
 	}
 	low := strings.ToLower(words)

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"xiaozhi/providers"
@@ -112,10 +114,16 @@ func (c *speaking) Receive(within time.Duration) ([]byte, error) {
 	return sound, c.refused(err)
 }
 
-// refused drops the token if it is what was refused, so that the next sentence has a new one.
+// refused drops the token if it is what was refused, so that the next sentence has a new
+// one. The end of an idle connection is no refusal: another one will do.
 func (c *speaking) refused(err error) error {
-	if refused, ok := errors.AsType[*transport.Refusal](err); ok && tokenRefused(refused) {
+	refused, ok := errors.AsType[*transport.Refusal](err)
+	switch {
+	case !ok:
+	case tokenRefused(refused):
 		c.tokens.forget(c.tokens.kept())
+	case refused.Code == strconv.Itoa(wasIdle):
+		return fmt.Errorf("the service ended the idle connection: %s", refused.Code)
 	}
 	return err
 }

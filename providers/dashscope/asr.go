@@ -128,6 +128,9 @@ func (s *site) hearing(req providers.ASRRequest) map[string]any {
 	if base, _, _ := strings.Cut(req.Language, "-"); base != "" {
 		transcription["language"] = base
 	}
+	if len(req.Phrases) > 0 {
+		transcription["corpus"] = map[string]any{"text": strings.Join(req.Phrases, "\n")}
+	}
 	session := map[string]any{
 		"modalities": []string{"text"}, "input_audio_format": "pcm", "sample_rate": req.Rate,
 		"input_audio_transcription": transcription,

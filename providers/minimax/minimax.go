@@ -141,8 +141,12 @@ type report struct {
 	} `json:"base_resp"`
 }
 
-// skippedEmpty is the code of a text without words, which is no failure.
-const skippedEmpty = 2203
+// The codes of a text without words, which is no failure, and of a connection that was
+// idle for too long, which is no refusal: another one will do.
+const (
+	skippedEmpty = 2203
+	wasIdle      = 2201
+)
 
 // failure is the refusal in a report, or nil.
 func (r report) failure() error {
@@ -150,6 +154,8 @@ func (r report) failure() error {
 	switch {
 	case code == skippedEmpty, code == 0 && r.Event != "task_failed":
 		return nil
+	case code == wasIdle:
+		return fmt.Errorf("the service ended the idle connection: %d", code)
 	}
 	words := cmp.Or(r.BaseResp.StatusMsg, "the service gave no reason")
 	return &transport.Refusal{Kind: kindOf(code), Code: strconv.Itoa(code), Text: words, LogID: r.TraceID}
