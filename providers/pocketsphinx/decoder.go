@@ -1,13 +1,11 @@
 package pocketsphinx
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // mainSearch is the C library's name of the search that a decoder was loaded with.
@@ -24,15 +22,30 @@ type decoder struct {
 	log       *slog.Logger
 	dictation *searcher
 	grammar   *searcher
-	front     *frontEnd
-	grammars  []string // texts of the compiled grammars, latest last; each is its own search's name
+	low, high *frontEnd // for low voices and for high ones
+	grammars  []string  // texts of the compiled grammars, latest last; each is its own search's name
 
-	raw   []cepstrum // heard, but not searched yet
-	clean []cepstrum // the same without its mean
-	mean  *cepstralMean
-	held  bool        // the first frames are still being gathered
+	onset []int16     // the sound of the first frames while they are being gathered; nil: they were
+	raw   []cepstrum  // heard, but not searched yet
+	known int         // those of raw that are in the mean already
+	clean []cepstrum  // raw without its mean
+	now   past        // of the utterance that goes on
 	open  []*searcher // those with an open C utterance
 }
+
+// past holds what was found in an utterance up to a pause. Another one that begins
+// with the same sound goes on from there.
+type past struct {
+	mean   cepstralMean
+	high   bool       // it is a high voice
+	frames []cepstrum // those that were searched, as long as it may be a phrase
+	long   bool       // there were more of them
+	words  []segment  // of dictation
+}
+
+// maxPhraseFrames is the length of an utterance that may be a phrase although
+// there is a pause in it, 6 s in frames of 10 ms.
+const maxPhraseFrames = 600
 
 // newDecoder loads the model twice: with the language model and without it.
 // It takes about 0.4 s and cannot be interrupted.
@@ -49,51 +62,88 @@ func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error)
 	if d.grammar, err = newSearcher(lib, m.grammarArgs(), 0); err != nil {
 		return nil, err
 	}
-	if d.front, err = newFrontEnd(&lib.front, d.grammar.cfg); err != nil {
+	if d.low, err = newFrontEnd(lib, m.features); err != nil {
+		return nil, err
+	}
+	if d.high, err = newFrontEnd(lib, m.highFeatures()); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// begin starts an utterance in which the phrases are likely.
-func (d *decoder) begin(phrases []string) error {
-	d.raw, d.mean, d.held = d.raw[:0], newCepstralMean(), true
-	d.front.begin()
+// begin starts an utterance in which the phrases are likely. One that goes on
+// from a past hears only what comes after it; nil is none.
+func (d *decoder) begin(phrases []string, from *past) error {
+	d.raw, d.known = d.raw[:0], 0
+	if from == nil {
+		d.onset, d.now = make([]int16, 0, sampleRate), past{mean: newCepstralMean()}
+	} else {
+		d.onset, d.now = nil, *from
+		d.now.frames = slices.Clone(from.frames)
+	}
+	d.front().begin()
 	if err := d.dictation.begin(mainSearch); err != nil {
 		return err
 	}
 	d.open = append(d.open, d.dictation)
+	if d.now.long {
+		return nil
+	}
 	if name := d.useGrammar(phrases); name != "" {
 		if err := d.grammar.begin(name); err != nil {
 			return err
 		}
 		d.open = append(d.open, d.grammar)
+		return d.grammar.feed(d.now.frames, func() bool { return false })
 	}
 	return nil
 }
 
+// front is the front end for the voice that is heard.
+func (d *decoder) front() *frontEnd {
+	if d.now.high {
+		return d.high
+	}
+	return d.low
+}
+
 // hear takes PCM of the utterance.
 func (d *decoder) hear(pcm []int16, stop func() bool) error {
-	d.raw = d.front.add(d.raw, pcm)
-	if d.held && len(d.raw) < meanHold {
-		return nil
+	d.raw = d.front().add(d.raw, pcm)
+	if d.onset != nil {
+		d.onset = append(d.onset, pcm...)
+		if len(d.raw) < meanHold {
+			return nil
+		}
+		d.meet()
 	}
 	return d.search(stop)
 }
 
+// meet decides by the first frames what kind of voice it is and what their mean is.
+func (d *decoder) meet() {
+	if d.now.high = pitchOf(d.onset) >= highPitch; d.now.high {
+		d.high.begin()
+		d.raw = d.high.add(d.raw[:0], d.onset)
+	}
+	d.onset = nil
+	d.now.mean.hear(d.raw...)
+	d.known = len(d.raw)
+}
+
 // search takes the mean off the frames that were heard and searches them.
 func (d *decoder) search(stop func() bool) error {
-	if d.held {
-		d.mean.hear(d.raw...)
-	}
 	d.clean = d.clean[:0]
-	for _, f := range d.raw {
-		if !d.held {
-			d.mean.hear(f)
+	for i, f := range d.raw {
+		if i >= d.known {
+			d.now.mean.hear(f)
 		}
-		d.clean = d.mean.remove(d.clean, f)
+		d.clean = d.now.mean.remove(d.clean, f)
 	}
-	d.raw, d.held = d.raw[:0], false
+	d.raw, d.known = d.raw[:0], 0
+	if d.now.long = d.now.long || len(d.now.frames)+len(d.clean) > maxPhraseFrames; !d.now.long {
+		d.now.frames = append(d.now.frames, d.clean...)
+	}
 	for _, s := range d.open {
 		if err := s.feed(d.clean, stop); err != nil {
 			return err
@@ -103,7 +153,9 @@ func (d *decoder) search(stop func() bool) error {
 }
 
 // partial returns the text that dictation has found so far.
-func (d *decoder) partial() string { return d.dictation.best() }
+func (d *decoder) partial() string {
+	return strings.TrimSpace(textOf(d.now.words) + " " + d.dictation.best())
+}
 
 // end completes the open C utterances.
 func (d *decoder) end() {
@@ -115,14 +167,18 @@ func (d *decoder) end() {
 
 // finish completes the utterance and gives what was found. Stopped, it found nothing.
 func (d *decoder) finish(stop func() bool) (measurement, error) {
-	d.raw = d.front.end(d.raw)
+	if d.onset != nil {
+		d.meet()
+	}
+	d.raw = d.front().end(d.raw)
 	err := d.search(stop)
 	matched := slices.Contains(d.open, d.grammar)
 	d.end()
 	if err != nil || stop() {
 		return measurement{}, err
 	}
-	m := measurement{dictation: d.dictation.segments()}
+	d.now.words = slices.Concat(d.now.words, d.dictation.segments())
+	m := measurement{dictation: d.now.words, motion: motionOf(d.now.frames)}
 	if matched {
 		m.command = d.grammar.segments()
 	}
@@ -164,87 +220,14 @@ func (d *decoder) useGrammar(phrases []string) string {
 
 // close frees what the C library holds.
 func (d *decoder) close() {
-	if d.front != nil {
-		d.front.close()
+	for _, f := range []*frontEnd{d.low, d.high} {
+		if f != nil {
+			f.close()
+		}
 	}
 	for _, s := range []*searcher{d.grammar, d.dictation} {
 		if s != nil {
 			s.close()
-		}
-	}
-}
-
-// pool lends a fixed number of decoders. Callers are served first come, first
-// served; the pool never grows. A decoder is loaded when it is first lent.
-type pool struct {
-	lib   *library
-	model model
-	log   *slog.Logger
-	free  chan *decoder // those that are not lent, nil until it is loaded; its size is their number
-
-	mu      sync.Mutex // of giving back
-	retired bool
-}
-
-func newPool(lib *library, m model, size int, log *slog.Logger) *pool {
-	p := &pool{lib: lib, model: m, log: log, free: make(chan *decoder, size)}
-	for range size {
-		p.free <- nil
-	}
-	return p
-}
-
-// acquire waits for a decoder, or for ctx. The decoder must be released.
-func (p *pool) acquire(ctx context.Context) (*decoder, error) {
-	select {
-	case d := <-p.free:
-		if d != nil {
-			return d, nil
-		}
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	d, err := newDecoder(p.lib, p.model, p.log)
-	if err != nil {
-		p.free <- nil
-		return nil, err
-	}
-	return d, nil
-}
-
-// release takes back a decoder of acquire.
-func (p *pool) release(d *decoder) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.retired {
-		d.close()
-		d = nil
-	}
-	p.free <- d // it has the room
-}
-
-// retire frees each decoder as soon as nobody has it, from now on.
-func (p *pool) retire() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.retired = true
-	for range len(p.free) { // nobody puts any in meanwhile
-		select {
-		case d := <-p.free:
-			if d != nil {
-				d.close()
-			}
-			p.free <- nil
-		default: // the rest was lent just now
-		}
-	}
-}
-
-// close waits until every decoder was given back, and frees them all.
-func (p *pool) close() {
-	for range cap(p.free) {
-		if d := <-p.free; d != nil {
-			d.close()
 		}
 	}
 }

@@ -47,7 +47,7 @@ func borrowDecoder(tb testing.TB) *decoder {
 func hearAll(tb testing.TB, d *decoder, pcm []int16, phrases []string, each func()) measurement {
 	tb.Helper()
 	never := func() bool { return false }
-	if err := d.begin(phrases); err != nil {
+	if err := d.begin(phrases, nil); err != nil {
 		tb.Fatal(err)
 	}
 	for piece := range slices.Chunk(pcm, hearSamples) {
@@ -113,7 +113,7 @@ func TestDecoderStopLatency(t *testing.T) {
 			asked++
 			return asked > after
 		}
-		if err := d.begin([]string{"stop"}); err != nil {
+		if err := d.begin([]string{"stop"}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.hear(inRoom(c.PCM()), stop); err != nil {
@@ -170,7 +170,7 @@ func TestGrammarsLimited(t *testing.T) {
 		t.Errorf("kept %q", d.grammars)
 	}
 	for _, i := range []int{0, 1, 2*maxGrammars - 1} { // the second one was dropped and comes back
-		if err := d.begin(of(i)); err != nil {
+		if err := d.begin(of(i), nil); err != nil {
 			t.Errorf("grammar %d: %v", i, err)
 		}
 		if !slices.Contains(d.open, d.grammar) {

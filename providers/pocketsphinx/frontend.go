@@ -16,20 +16,28 @@ type cepstrum [cepstraSize]float32
 // remove. It is for one goroutine at a time.
 type frontEnd struct {
 	calls *frontEndCalls
+	free  func(cfg handle) int32
+	cfg   handle
 	fe    handle
 	buf   []cepstrum
 }
 
-func newFrontEnd(calls *frontEndCalls, cfg handle) (*frontEnd, error) {
-	fe := calls.open(cfg)
-	if fe == 0 {
-		return nil, errors.New("pocketsphinx made no front end")
+func newFrontEnd(lib *library, args []string) (*frontEnd, error) {
+	cfg, err := lib.config(args)
+	if err != nil {
+		return nil, err
 	}
-	if calls.size(fe) != cepstraSize {
-		calls.free(fe)
-		return nil, errors.New("the acoustic model does not use 13 cepstra (install the Debian package pocketsphinx-en-us)")
+	f := &frontEnd{calls: &lib.front, free: lib.settings.free, cfg: cfg, fe: lib.front.open(cfg)}
+	if f.fe == 0 {
+		err = errors.New("pocketsphinx made no front end")
+	} else if f.calls.size(f.fe) != cepstraSize {
+		err = errors.New("the acoustic model does not use 13 cepstra (install the Debian package pocketsphinx-en-us)")
 	}
-	return &frontEnd{calls: calls, fe: fe}, nil
+	if err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // begin forgets what was heard; the next PCM starts an utterance.
@@ -73,7 +81,12 @@ func (f *frontEnd) end(dst []cepstrum) []cepstrum {
 	return dst
 }
 
-func (f *frontEnd) close() { f.calls.free(f.fe) }
+func (f *frontEnd) close() {
+	if f.fe != 0 {
+		f.calls.free(f.fe)
+	}
+	f.free(f.cfg)
+}
 
 // rowsOf makes the C view of frames: an array of pointers to rows.
 func rowsOf(frames []cepstrum) []*float32 {
@@ -96,7 +109,7 @@ const (
 	// meanHold is the number of frames that are heard before the first is recognised, so
 	// that the mean is the speaker's and the microphone's own. It costs no delay
 	// at the end: recognising is four times as fast as speaking.
-	meanHold = 150
+	meanHold = 100
 )
 
 // cepstralMean is the running mean of one utterance. Each utterance begins with
@@ -108,8 +121,8 @@ type cepstralMean struct {
 }
 
 // newCepstralMean begins with the typical mean.
-func newCepstralMean() *cepstralMean {
-	m := &cepstralMean{sum: typicalMean, count: meanWeight}
+func newCepstralMean() cepstralMean {
+	m := cepstralMean{sum: typicalMean, count: meanWeight}
 	for i := range m.sum {
 		m.sum[i] *= meanWeight
 	}

@@ -24,22 +24,34 @@ const (
 	// noiseWeight turns the part of the utterance that dictation could only take
 	// for noise or babble into the same units: music has more of it than speech.
 	noiseWeight = 200.0
+	// leastMotion is the motion below which a sound is hardly speech, and stillness what each
+	// missing unit of it adds to the doubt; both are of many words and of few.
+	leastMotion, leastMotionOfFew = 38.0, 32.0
+	stillness, stillnessOfFew     = 2.0, 6.0
+	// mostMotion is the motion above which a sound is no speech.
+	mostMotion = 95.0
 	// maxDoubt is the doubt over which an utterance is rejected. Fewer words than
 	// fewWords prove little: each that is missing raises the limit by fewSlack.
 	maxDoubt = 69.0
 	fewWords = 4
-	fewSlack = 14.0
-	// Where another language is expected, the limit is lower by hintDoubt, and as
-	// many words as stray say nothing by themselves: a short Chinese sentence is
-	// heard as one or two.
-	hintDoubt = 3.0
-	stray     = 2
+	fewSlack = 12.0
+	// hintedDoubt is the limit where another language is expected, and hintedSlack what is added
+	// to it for a single word: a short Chinese sentence is heard as two or three English
+	// words. They fit the sound badly: each unit of fit beyond poorFit counts hintedFit more.
+	hintedDoubt = 68.0
+	hintedSlack = 8.0
+	poorFit     = -42.0
+	hintedFit   = 2.0
+	// fewForNoise is the number of words beside which noise proves nothing: a click
+	// before a single word is a good part of it.
+	fewForNoise = 2
 )
 
 // measurement holds the results of the two searches of one utterance.
 type measurement struct {
 	dictation []segment // the best path through the language model
 	command   []segment // the best path through the phrases; nil without a grammar
+	motion    float64   // of the sound; 0 is unknown
 }
 
 // verdict is the decision on a measurement.
@@ -54,16 +66,16 @@ type verdict struct {
 }
 
 // judge chooses between the phrases and dictation, and decides whether it
-// was English at all. hint is the language that is expected, "" for none: one or
-// two words that are not among the phrases are rejected when it is another than
-// English, and more words are doubted a little sooner.
+// was English at all. hint is the language that is expected, "" for none: when it is
+// another than English, words that are none of the phrases are doubted sooner.
 func (m measurement) judge(hint string) verdict {
 	v := verdict{text: textOf(m.dictation)}
 	spoken := v.weighWords(m.dictation)
-	v.rejected = v.doubt > v.limit(false) || tooLong(spoken, v.words)
+	v.weighMotion(m.motion)
+	v.rejected = v.doubt > v.limit() || tooLong(spoken, v.words)
 	v.weighPhrase(m.command, v.fit, spoken)
 	if hint != "" && !text.Lang(hint).IsEnglish() {
-		v.rejected = v.rejected || v.words > 0 && (v.words <= stray || v.doubt > v.limit(true))
+		v.rejected = v.rejected || v.foreign()
 	}
 	v.rejected = v.rejected && !v.grammar
 	return v
@@ -86,8 +98,8 @@ func (v *verdict) weighWords(words []segment) (spoken int) {
 			noise += float64(s.frames)
 		}
 	}
-	if v.words <= stray {
-		noise = 0 // a click before a single word is a good part of it
+	if v.words <= fewForNoise {
+		noise = 0
 	}
 	v.fit, spoken = perFrame(words)
 	if v.words > 0 && spoken > 0 {
@@ -97,13 +109,31 @@ func (v *verdict) weighWords(words []segment) (spoken int) {
 	return spoken
 }
 
-// limit returns the doubt above which a text is rejected.
-func (v *verdict) limit(hinted bool) float64 {
-	limit := maxDoubt + fewSlack*float64(max(0, fewWords-v.words))
-	if hinted {
-		limit -= hintDoubt
+// weighMotion doubts words in a sound that changes too little, or more than a mouth can.
+func (v *verdict) weighMotion(motion float64) {
+	least, weight := leastMotion, stillness
+	if v.words <= fewForNoise {
+		least, weight = leastMotionOfFew, stillnessOfFew
 	}
-	return limit
+	switch {
+	case motion == 0 || v.words == 0:
+	case motion > mostMotion:
+		v.doubt += 2 * maxDoubt
+	case motion < least:
+		v.doubt += weight * (least - motion)
+	}
+}
+
+// limit returns the doubt above which a text is rejected.
+func (v *verdict) limit() float64 { return maxDoubt + fewSlack*float64(max(0, fewWords-v.words)) }
+
+// foreign reports whether the words are too doubtful where another language is expected.
+func (v *verdict) foreign() bool {
+	limit := hintedDoubt
+	if v.words == 1 {
+		limit += hintedSlack
+	}
+	return v.doubt+hintedFit*max(0, poorFit-v.fit) > limit
 }
 
 // tooLong reports whether the words cannot have been said in the frames.

@@ -79,6 +79,8 @@ func TestJudge(t *testing.T) {
 func TestJudgeHint(t *testing.T) {
 	short := measurement{dictation: said(30, -30, -300, -500, "the", "top")}
 	doubtful := measurement{dictation: said(30, -50, -300, -8000, "set", "the", "table", "for", "two")}
+	misfit := measurement{dictation: said(30, -48, -300, -8000, "i", "cannot")}
+	unsure := measurement{dictation: said(30, -40, -300, -36000, "anyhow")}
 	long := measurement{dictation: said(30, -30, -300, -500, "set", "the", "table")}
 	command := measurement{
 		dictation: said(30, -30, -300, -500, "stop"), command: said(30, -30, 0, 0, "stop"),
@@ -96,13 +98,45 @@ func TestJudgeHint(t *testing.T) {
 		{"doubtful words, Japanese expected", doubtful, "ja", true},
 		{"two words, no hint", short, "", false},
 		{"two words, English expected", short, "en", false},
-		{"two words, Chinese expected", short, "zh", true},
+		{"two words that fit well, Chinese expected", short, "zh", false},
+		{"two words that fit badly, no hint", misfit, "", false},
+		{"two words that fit badly, Chinese expected", misfit, "zh", true},
+		{"one word that others might be, no hint", unsure, "", false},
+		{"one word that others might be, Chinese expected", unsure, "zh", true},
 		{"three words, Chinese expected", long, "zh", false},
 		{"a phrase, Chinese expected", command, "zh", false},
 		{"nothing, Chinese expected", measurement{}, "zh", false},
 	} {
 		if v := c.m.judge(c.hint); v.rejected != c.rejected {
 			t.Errorf("%s: rejected %v", c.name, v.rejected)
+		}
+	}
+}
+
+func TestJudgeMotion(t *testing.T) {
+	words := func(n int) []string { return strings.Fields("set the table for two of us")[:n] }
+	for _, c := range []struct {
+		name     string
+		words    int
+		motion   float64
+		rejected bool
+	}{
+		{"unknown", 6, 0, false},
+		{"a sentence", 6, 60, false},
+		{"a sentence in a noisy room", 6, 38, false},
+		{"a sentence in music", 6, 15, true},
+		{"a word", 1, 40, false},
+		{"a word in a tone", 1, 4, true},
+		{"a word in a scream", 1, 110, true},
+		{"a sentence in a scream", 6, 110, true},
+	} {
+		m := measurement{dictation: said(30, -30, -300, -500, words(c.words)...), motion: c.motion}
+		if v := m.judge(""); v.rejected != c.rejected {
+			t.Errorf("%s: rejected %v, doubt %.1f", c.name, v.rejected, v.doubt)
+		}
+		m.command = said(30, -30, 0, 0, words(c.words)...)
+		if v := m.judge(""); !v.grammar || v.rejected {
+			t.Errorf("%s, as one of the phrases: %+v", c.name, v)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func found(tb testing.TB, r *Recognizer, pcm []int16, phrases []string) measurem
 	}
 	defer r.pool.release(lent)
 	never := func() bool { return false }
-	if err := lent.begin(phrases); err != nil {
+	if err := lent.begin(phrases, nil); err != nil {
 		tb.Fatal(err)
 	}
 	if err := lent.hear(pcm, never); err != nil {

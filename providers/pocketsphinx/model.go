@@ -86,6 +86,12 @@ func featureArgs(params string) []string {
 	return args
 }
 
+// highFeatures returns the settings of the front end for high voices: it takes
+// their sounds down by 15 %, to where a lower voice has them.
+func (m model) highFeatures() []string {
+	return append([]string{"-warp_type", "inverse_linear", "-warp_params", "1.15"}, m.features...)
+}
+
 // dictationArgs returns the settings of the decoder with the language model. One
 // pass with wide beams hears as well as the library's two passes with narrow
 // ones, and is done when the sound is: the second pass begins only at the end.
@@ -93,7 +99,7 @@ func featureArgs(params string) []string {
 func (m model) dictationArgs() []string {
 	return append([]string{
 		"-hmm", m.acoustic, "-dict", m.dictionary, "-lm", m.language, "-compallsen", "yes",
-		"-fwdflat", "no", "-beam", "1e-60", "-pbeam", "1e-60", "-wbeam", "1e-40", "-lw", "6", "-maxhmmpf", "8000",
+		"-fwdflat", "no", "-beam", "1e-60", "-pbeam", "1e-60", "-wbeam", "1e-40", "-lw", "7", "-wip", "0.4", "-maxhmmpf", "8000",
 	}, m.features...)
 }
 

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 
 	"xiaozhi/providers"
@@ -40,6 +41,7 @@ type Recognizer struct {
 	name string
 	log  *slog.Logger
 	pool *pool
+	past memory
 	work sync.WaitGroup // the goroutines of open streams
 
 	mu     sync.Mutex
@@ -138,7 +140,10 @@ func (r *Recognizer) Open(ctx context.Context, req providers.ASRRequest) (provid
 
 // Retire frees decoders as soon as no utterance needs them: those that go on are finished, and one that begins later
 // loads a decoder for itself. It may be called at any time.
-func (r *Recognizer) Retire() { r.pool.retire() }
+func (r *Recognizer) Retire() {
+	r.past.clear()
+	r.pool.retire()
+}
 
 // Close ends every open stream with an error, waits for them, and frees the
 // decoders. Later calls of Open fail.
@@ -181,49 +186,86 @@ func (r *Recognizer) recognise(ctx context.Context, s *stream, req providers.ASR
 	s.out <- result{transcript: final}
 }
 
-// utterance recognises the sound of s.
+// utterance recognises the sound of s. If it begins with that of an utterance that
+// ended a moment ago, only what came after is searched.
 func (r *Recognizer) utterance(ctx context.Context, s *stream, req providers.ASRRequest) (providers.Transcript, error) {
 	nothing := providers.Transcript{Final: true, Provider: r.name}
-	pcm, more, err := s.take(nil, hearSamples)
+	said, more, err := s.take(nil, maxHeardSamples)
 	if err != nil || !more {
 		return nothing, err
 	}
+	from, known := r.past.find(ctx, said)
 	d, err := r.pool.acquire(ctx)
 	if err != nil {
 		return nothing, err
 	}
 	defer r.pool.release(d)
 	defer d.end()
-	if err := d.begin(req.Phrases); err != nil {
+	if err := d.begin(req.Phrases, from); err != nil {
 		return nothing, err
 	}
+	if said, err = r.listen(ctx, s, d, said, known); err != nil {
+		return nothing, err
+	}
+	v, err := r.finish(d, said, req.Language)
+	if err != nil {
+		return nothing, err
+	}
+	r.log.Debug("utterance judged", "grammar", v.grammar, "rejected", v.rejected,
+		"fit", v.fit, "margin", v.margin, "doubt", v.doubt, "words", v.words, "known", known)
+	final := providers.Transcript{Text: v.text, Final: true, Rejected: v.rejected, Provider: r.name}
+	if v.text != "" && !v.rejected {
+		final.Language = "en"
+	}
+	return final, nil
+}
+
+// listen lets the decoder hear what s says and gives partial transcripts. said was
+// taken already, of which so many samples are known. It returns all sound,
+// or nil if there is too much of it to be remembered.
+func (r *Recognizer) listen(ctx context.Context, s *stream, d *decoder, said []int16, known int) ([]int16, error) {
 	stop := func() bool { return ctx.Err() != nil }
 	last, heard := "", 0
+	next, more := said[known:], true
 	for more {
-		if err := d.hear(pcm, stop); err != nil {
-			return nothing, err
-		}
-		if heard += len(pcm); heard >= partialEvery {
+		for piece := range slices.Chunk(next, hearSamples) {
+			if err := d.hear(piece, stop); err != nil {
+				return nil, err
+			}
+			if heard += len(piece); heard < partialEvery {
+				continue
+			}
 			heard = 0
 			if text := d.partial(); text != last {
 				last = text
 				s.partial(providers.Transcript{Text: text, Language: "en", Provider: r.name})
 			}
 		}
-		if pcm, more, err = s.take(pcm[:0], hearSamples); err != nil {
-			return nothing, err
+		var err error
+		if next, more, err = s.take(nil, hearSamples); err != nil {
+			return nil, err
+		}
+		if said != nil {
+			if said = append(said, next...); len(said) > maxHeardSamples {
+				said = nil
+			}
 		}
 	}
-	m, err := d.finish(stop)
-	if err != nil {
-		return nothing, err
+	return said, nil
+}
+
+// finish completes the utterance and remembers what is known of it. It is not
+// stopped: little is left to do, and who goes on speaking needs it.
+func (r *Recognizer) finish(d *decoder, said []int16, hint string) (v verdict, err error) {
+	var known *past
+	if said != nil {
+		h := r.past.keep(said)
+		defer func() { r.past.settle(h, known) }()
 	}
-	v := m.judge(req.Language)
-	r.log.Debug("utterance judged", "grammar", v.grammar, "rejected", v.rejected,
-		"fit", v.fit, "margin", v.margin, "doubt", v.doubt, "words", v.words)
-	final := providers.Transcript{Text: v.text, Final: true, Rejected: v.rejected, Provider: r.name}
-	if v.text != "" && !v.rejected {
-		final.Language = "en"
+	m, err := d.finish(func() bool { return false })
+	if err == nil {
+		now := d.now
+		known, v = &now, m.judge(hint)
 	}
-	return final, nil
+	return v, err
 }

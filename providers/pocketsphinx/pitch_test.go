@@ -1,0 +1,34 @@
+package pocketsphinx
+
+import (
+	"math"
+	"testing"
+
+	"xiaozhi/internal/speechtest"
+)
+
+func TestPitchOf(t *testing.T) {
+	for _, hz := range []float64{85, 120, 159, 200, 260, 350} {
+		if got := pitchOf(waveOf(0.5, notes(hz))); math.Abs(got-hz) > 0.06*hz {
+			t.Errorf("pitch of %.0f Hz is %.0f", hz, got)
+		}
+	}
+	if got := pitchOf(inRoom(nil)); got != 0 {
+		t.Errorf("pitch of a quiet room is %.0f", got)
+	}
+	for _, short := range [][]int16{nil, make([]int16, 3), make([]int16, 500), make([]int16, sampleRate)} {
+		if got := pitchOf(short); got != 0 {
+			t.Errorf("pitch of %d samples of nothing is %.0f", len(short), got)
+		}
+	}
+}
+
+// TestPitchTellsVoices checks that a woman's voice is high and a man's is low.
+func TestPitchTellsVoices(t *testing.T) {
+	if got := pitchOf(promptNamed(t, speechtest.Prompts, "vm-msgsaved").PCM()); got < highPitch {
+		t.Errorf("a woman's pitch is %.0f Hz", got)
+	}
+	if got := pitchOf(promptNamed(t, speechtest.Others, "goforward.raw").PCM()); got == 0 || got > highPitch {
+		t.Errorf("a man's pitch is %.0f Hz", got)
+	}
+}
