@@ -247,8 +247,8 @@ func ofKind[T any](f *resolver, r service.Role, name string, p config.Provider, 
 	if made, err = of(k)(s); err != nil {
 		return made, "", err
 	}
-	f.warm(made)
-	return made, describe(k, s, r), nil
+	f.warm(k, made)
+	return made, describe(k, s, r, made), nil
 }
 
 // typeOf is the type of a section, or a name that needs none.

@@ -98,7 +98,7 @@ func variables(k service.Kind) []string {
 
 // expand replaces auto in a chain by all that it stands for: the sections that no chain
 // names and that can do the role, then the services whose keys are in the environment, then
-// Ollama on this machine.
+// the engines that are on this machine, and Ollama.
 func (f *resolver) expand(names []string, role service.Role) []string {
 	i := slices.Index(names, "auto")
 	if i < 0 {
@@ -121,6 +121,11 @@ func (f *resolver) expand(names []string, role service.Role) []string {
 		keys = append(keys, needed...)
 		auto = append(auto, k.Type)
 	}
+	for _, k := range f.kinds { // what is here beside what is far away
+		if k.Here != nil && slices.Contains(k.Roles(), role) && k.Here(service.Section{Settings: f.own(k, config.Provider{})}, role) {
+			auto = append(auto, k.Type)
+		}
+	}
 	if role == service.LLM {
 		auto = append(auto, "ollama")
 	}
@@ -138,14 +143,35 @@ func (f *resolver) settings(name string, p config.Provider) (service.Section, er
 		Name: name, Key: p.APIKey, ID: p.AppID, Secret: p.APISecret, BaseURL: p.BaseURL, Region: p.Region, Proxy: p.Proxy,
 		Models: map[service.Role]string{service.LLM: p.Model, service.ASR: p.ASRModel, service.TTS: p.TTSModel},
 		Voices: p.Voice, Format: p.Format, Rate: p.SampleRate, Speed: p.Speed, Retries: p.Retries,
-		Temperature: p.Temp, MaxTokens: p.MaxTokens, Vision: p.Vision, Extra: p.Extra, Headers: p.Headers, Settings: p.Settings,
+		Temperature: p.Temp, MaxTokens: p.MaxTokens, Vision: p.Vision, Extra: p.Extra, Headers: p.Headers,
 		Timeouts: service.Timeouts{First: p.Timeout}, Log: f.log, Client: client,
 	}
-	if k, _ := catalog.Find(f.kinds, p.Type); k.LLM == nil || hasSection(f.cfg, name) && !chat(k, p.Model) {
+	k, _ := catalog.Find(f.kinds, p.Type)
+	s.Settings = f.own(k, p)
+	if k.LLM == nil || hasSection(f.cfg, name) && !chat(k, p.Model) {
 		// A model that is set for a section is that of every role, unless a service thinks with it.
 		s.Models[service.ASR], s.Models[service.TTS] = cmp.Or(p.ASRModel, p.Model), cmp.Or(p.TTSModel, p.Model)
 	}
 	return s, nil
+}
+
+// own returns the further settings of a section, with those that other keys give: the folder of models, and the
+// utterances at the same time.
+func (f *resolver) own(k service.Kind, p config.Provider) map[string]any {
+	more := maps.Clone(p.Settings)
+	if more == nil {
+		more = map[string]any{}
+	}
+	takes := func(name string) bool {
+		return more[name] == nil && slices.ContainsFunc(k.More, func(s service.Setting) bool { return s.Name == name })
+	}
+	if takes("folder") {
+		more["folder"] = f.cfg.ModelsFolder()
+	}
+	if takes("decoders") && p.Decoders > 0 {
+		more["decoders"] = p.Decoders
+	}
+	return more
 }
 
 // hasSection reports whether a name has a section of its own.
@@ -168,15 +194,22 @@ func (f *resolver) client(name string, p config.Provider) (*http.Client, error) 
 	return c, err
 }
 
-// warm lets the start open a connection to a service.
-func (f *resolver) warm(provider any) {
-	if w, ok := provider.(providers.Warmer); ok {
+// warm lets the start load an engine that is here, or open a connection to a service.
+func (f *resolver) warm(k service.Kind, provider any) {
+	w, ok := provider.(providers.Warmer)
+	switch {
+	case ok && k.Here != nil:
+		f.life.load(w.Warm)
+	case ok:
 		f.life.dial(w.Warm)
 	}
 }
 
-// describe names a service for people, without what may be secret in its address.
-func describe(k service.Kind, s service.Section, r service.Role) string {
+// describe names a service for people, without what may be secret in its address. An engine that is here names itself.
+func describe(k service.Kind, s service.Section, r service.Role, provider any) string {
+	if d, ok := provider.(interface{ Describe() string }); ok {
+		return d.Describe()
+	}
 	model := s.Models[r]
 	if known := k.Models[r]; model == "" && len(known) > 0 {
 		model = known[0]

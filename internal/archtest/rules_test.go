@@ -48,7 +48,7 @@ var rules = []rule{
 	{"providers/catalog", "providers providers/...", "the list of all kinds"},
 	{"providers/providertest", "providers providers/service audio internal/servicetest internal/text", "contracts and fakes"},
 	{"providers/*", "providers providers/service providers/transport providers/sound providers/recognition providers/synthesis providers/httpvoice providers/generation providers/sse audio audio/file internal/text/...", "a technology knows the contracts and what all share, and no other one"},
-	{"providers/sherpa/internal/sherpatest", "providers/sherpa/modelfile", "a library and models for tests"},
+	{"providers/sherpa/sherpatest", "providers/sherpa/modelfile", "a library and models for tests"},
 	{"providers/local/render", "providers audio audio/file providers/local", "a generator, run by hand"},
 
 	{"mcp", "internal/text/message mcp/rawjson mcp/schema", "tools know nothing of talk"},
@@ -112,7 +112,7 @@ var rules = []rule{
 }
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/sherpa/internal/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
+const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/sherpa/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{

@@ -213,7 +213,7 @@ func (ch checker) checkVoiceOf(c *Config, p Persona, at ...string) {
 	}
 	unlike := func(name string) bool {
 		if name == "auto" {
-			return c.cloudVoices
+			return c.around.cloudVoices
 		}
 		section, ok := c.Providers[name]
 		return ok && section.Type != "local" || !ok && name != "local"

@@ -235,6 +235,9 @@ func offersVoices(c *Config, env map[string]string) bool {
 				return true
 			}
 		}
+		if k.Here != nil && k.Here(service.Section{Settings: map[string]any{"folder": c.ModelsFolder()}}, service.TTS) {
+			return true
+		}
 		missing := slices.ContainsFunc(k.Env, func(e service.Env) bool { return slices.Contains(k.Needs, e.Field) && env[e.Name] == "" })
 		if len(k.Needs) > 0 && !missing {
 			return true

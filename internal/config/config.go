@@ -4,6 +4,8 @@
 package config
 
 import (
+	"cmp"
+	"path/filepath"
 	"time"
 
 	"xiaozhi/internal/text"
@@ -34,8 +36,22 @@ type Config struct {
 	Devices   Devices             `koanf:"devices"`
 	Log       Log                 `koanf:"log"`
 
-	sealed      []sealedSecret // that [Config.Unseal] puts into their place
-	cloudVoices bool           // "auto" stands for a voice other than the local one
+	sealed []sealedSecret // that [Config.Unseal] puts into their place
+	around around
+}
+
+// around holds what settings depend on and is not set in a file.
+type around struct {
+	cloudVoices bool   // "auto" stands for a voice other than the local one
+	data        string // the data folder; "": the usual one
+}
+
+// defaultData is the data folder unless the command line names another.
+const defaultData = "data"
+
+// ModelsFolder is where models of speech are kept that [xiaozhi/internal/models] fetches.
+func (c *Config) ModelsFolder() string {
+	return filepath.Join(cmp.Or(c.around.data, defaultData), "models")
 }
 
 // Server configures how devices reach the server.

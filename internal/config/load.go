@@ -160,7 +160,10 @@ func (l *loader) finish(o Options) (*Config, []Warning, error) {
 		c.Tools.External.MCPServers[name] = s
 	}
 	c.sealed = l.sealedSecrets(c)
-	c.cloudVoices = offersVoices(c, x.env)
+	if o.DataDir != defaultData {
+		c.around.data = o.DataDir
+	}
+	c.around.cloudVoices = offersVoices(c, x.env)
 	checker{l.findings, promptNames(o.DataDir), x.env}.check(c)
 	if err := errors.Join(l.problems...); err != nil {
 		return nil, l.warnings, err

@@ -176,6 +176,8 @@ type Kind struct {
 	Extra   bool              // further keys of the request body are taken
 	More    []Setting
 	Free    bool // it costs nothing and needs no key
+	// Here tells of an engine on this machine whether what it needs for a role is there; nil: it is a service.
+	Here func(Section, Role) bool
 
 	ASR      func(Section) (providers.ASR, error)
 	LLM      func(Section) (providers.LLM, error)

@@ -52,8 +52,15 @@ func Kind() service.Kind {
 			}
 			return v, nil
 		},
-		ListVoices: listSpeakers,
+		ListVoices: listSpeakers, Here: here,
 	}
+}
+
+// here reports whether the library was fetched and a model for a role is there.
+func here(s service.Section, role service.Role) bool {
+	o := optionsOf(s, role)
+	m, err := modelfile.Find(o.Model)
+	return err == nil && m.Kind.Speaks() == (role == service.TTS) && o.Library != "" && exists(o.Library)
 }
 
 // listSpeakers lists the speakers of a section's voice: by name where the model tells their names, else by number.

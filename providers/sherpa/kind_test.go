@@ -11,8 +11,8 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/sherpa"
-	"xiaozhi/providers/sherpa/internal/sherpatest"
 	"xiaozhi/providers/sherpa/modelfile"
+	"xiaozhi/providers/sherpa/sherpatest"
 )
 
 // folder makes a folder of models with a library, as it is when all was fetched.

@@ -124,6 +124,7 @@ type Recognizer struct {
 	name   string
 	log    *slog.Logger
 	kind   modelfile.Kind
+	found  string // model and library
 	loader *loader
 	work   sync.WaitGroup // the goroutines of open streams
 
@@ -149,7 +150,7 @@ func New(o Options) (*Recognizer, error) {
 		return nil, &providers.Error{Provider: o.Name, Op: "open", Kind: providers.BadRequest, Err: err}
 	}
 	tried := &trial{try: o.Try}
-	r.kind = m.Kind
+	r.kind, r.found = m.Kind, describe(m, lib)
 	r.loader = newLoader(cmp.Or(o.Decoders, min(2, runtime.NumCPU())), func(ctx context.Context) (hearing, error) {
 		if err := tried.run(ctx); err != nil {
 			return nil, err
@@ -177,6 +178,14 @@ func hint(tag string, known []string) (string, error) {
 
 // Name returns the provider's name in the config and in logs.
 func (r *Recognizer) Name() string { return r.name }
+
+// Describe names the model and the library, for people.
+func (r *Recognizer) Describe() string { return r.found }
+
+// describe names a model and a library.
+func describe(m modelfile.Model, lib *capi.Library) string {
+	return fmt.Sprintf("%s, %s (sherpa-onnx %s)", filepath.Base(m.Dir), m.Kind, lib.Version())
+}
 
 // Kind is the architecture of its model.
 func (r *Recognizer) Kind() modelfile.Kind { return r.kind }

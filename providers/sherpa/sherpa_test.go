@@ -12,8 +12,8 @@ import (
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/sherpa"
-	"xiaozhi/providers/sherpa/internal/sherpatest"
 	"xiaozhi/providers/sherpa/modelfile"
+	"xiaozhi/providers/sherpa/sherpatest"
 )
 
 // loud is sound of a length that the test library recognises.

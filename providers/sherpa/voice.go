@@ -32,6 +32,7 @@ type Voice struct {
 	name     string
 	log      *slog.Logger
 	kind     modelfile.Kind
+	found    string // model and library
 	speed    float64
 	speaker  int
 	speakers []string
@@ -55,7 +56,7 @@ func NewVoice(o Options) (*Voice, error) {
 	if err != nil {
 		return nil, failed(o.Name, "open", err)
 	}
-	v := &Voice{name: o.Name, log: o.Log, kind: m.Kind, speed: o.Speed, speakers: m.Speakers(), choose: o.Choose, ended: make(chan struct{})}
+	v := &Voice{name: o.Name, log: o.Log, kind: m.Kind, found: describe(m, lib), speed: o.Speed, speakers: m.Speakers(), choose: o.Choose, ended: make(chan struct{})}
 	count, _ := strconv.Atoi(m.Metadata["n_speakers"])
 	number, ok := v.number(o.Speaker)
 	if !ok || number >= max(1, count) {
@@ -110,6 +111,9 @@ func (v *Voice) number(speaker string) (int, bool) {
 
 // Name returns the provider's name in the config and in logs.
 func (v *Voice) Name() string { return v.name }
+
+// Describe names the model and the library, for people.
+func (v *Voice) Describe() string { return v.found }
 
 // Kind is the architecture of its model.
 func (v *Voice) Kind() modelfile.Kind { return v.kind }

@@ -11,8 +11,8 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/sherpa"
-	"xiaozhi/providers/sherpa/internal/sherpatest"
 	"xiaozhi/providers/sherpa/modelfile"
+	"xiaozhi/providers/sherpa/sherpatest"
 )
 
 // voice makes a voice of a kind with a library of its own. It is closed, and what it held is freed, at the end.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"xiaozhi/providers/sherpa/internal/sherpatest"
 	"xiaozhi/providers/sherpa/modelfile"
+	"xiaozhi/providers/sherpa/sherpatest"
 )
 
 var kinds = []modelfile.Kind{

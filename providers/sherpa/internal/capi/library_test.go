@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"xiaozhi/providers/sherpa/internal/capi"
-	"xiaozhi/providers/sherpa/internal/sherpatest"
+	"xiaozhi/providers/sherpa/sherpatest"
 )
 
 func TestOpen(t *testing.T) {
