@@ -33,7 +33,10 @@ type voices struct {
 // newTTS makes the voices of a section. A sentence has a connection of its own, for the
 // services take one text on each.
 func newTTS(s service.Section) (providers.TTS, error) {
-	v := &voices{section: s, model: s.Model(service.TTS, "")}
+	v := &voices{section: s}
+	if m := s.Model(service.TTS, ""); m == online || m == oral { // one that is set for the whole section may be of recognition
+		v.model = m
+	}
 	var err error
 	if v.online, err = newVoice(s, false); err != nil {
 		return nil, err

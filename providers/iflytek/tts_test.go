@@ -59,3 +59,15 @@ func TestRates(t *testing.T) {
 		}
 	}
 }
+
+func TestModelOfRecognitionIsNoVoice(t *testing.T) {
+	for model, want := range map[string]string{iat: "", spark: "", oral: oral, online: online} {
+		v, err := newTTS(section(fake.New(t), service.TTS, model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.(*voices).model; got != want {
+			t.Errorf("%s: %q, want %q", model, got, want)
+		}
+	}
+}

@@ -29,7 +29,7 @@ const (
 // newASR makes the recogniser of a section.
 func newASR(s service.Section) (providers.ASR, error) {
 	resources := []string{hears2, hears1}
-	if m := s.Model(service.ASR, ""); m != "" {
+	if m := resource(s, service.ASR); m != "" {
 		resources = []string{m}
 	}
 	c, err := newClient(s, resources...)

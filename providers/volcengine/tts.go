@@ -43,7 +43,7 @@ type voices struct {
 // newTTS makes the voices of a section.
 func newTTS(s service.Section) (providers.TTS, error) {
 	v := &voices{
-		section: s, model: s.Model(service.TTS, ""), mode: s.Text("tts_mode", bidirection),
+		section: s, model: resource(s, service.TTS), mode: s.Text("tts_mode", bidirection),
 		first: cmp.Or(s.Timeouts.First, firstTime), drivers: map[string]*synthesis.Voice{},
 	}
 	keep := time.Duration(s.Number("keep", keepTime)) * time.Second

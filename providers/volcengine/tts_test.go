@@ -69,6 +69,18 @@ func TestResourceOfAVoice(t *testing.T) {
 	}
 }
 
+// A model that is set for a whole section is that of one role.
+func TestResourceOfARole(t *testing.T) {
+	for model, want := range map[string][2]string{
+		"": {"", ""}, speaks1: {"", speaks1}, "seed-icl-1.0": {"", "seed-icl-1.0"}, "volc.service_type.10029": {"", "volc.service_type.10029"}, hears1: {hears1, ""},
+	} {
+		s := service.Section{Models: map[service.Role]string{service.ASR: model, service.TTS: model}}
+		if got := [2]string{resource(s, service.ASR), resource(s, service.TTS)}; got != want {
+			t.Errorf("%s: %q, want %q", model, got, want)
+		}
+	}
+}
+
 func TestSpeechRates(t *testing.T) {
 	for speed, want := range map[float64]int{0: 0, 1: 0, 0.5: -50, 0.1: -50, 1.29: 29, 0.9: -10, 2: 100, 5: 100} {
 		if got := speechRate(speed); got != want {

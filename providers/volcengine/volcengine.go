@@ -128,6 +128,21 @@ func (c *client) dial(ctx context.Context, path string) (*transport.Socket, erro
 	return nil, err
 }
 
+// resource returns the one that the settings name for a role: a model that is set for the
+// whole section is of one role only.
+func resource(s service.Section, r service.Role) string {
+	m := s.Model(r, "")
+	if hears := strings.Contains(m, ".sauc."); hears && r == service.TTS {
+		return ""
+	}
+	for _, part := range []string{"tts", "icl", "service_type"} {
+		if strings.Contains(m, part) && r == service.ASR {
+			return ""
+		}
+	}
+	return m
+}
+
 // notGranted says whether the words mean that the account has not bought a resource.
 func notGranted(words string) bool { return strings.Contains(words, "resource not granted") }
 
