@@ -125,7 +125,6 @@ var libraries = []rule{
 	{"github.com/jackc/pgx", "store internal/postgrestest", "databases are known in one place"},
 	{"github.com/pressly/goose", "store", "databases are known in one place"},
 	{"golang.org/x/crypto", "internal/account internal/sealed", "passwords are hashed in one place, secrets sealed in one"},
-	{"github.com/sashabaranov/go-openai", "providers/openai", "vendors stay in their folders"},
 	{"github.com/teambition/rrule-go", "agent/feature/alarm", "one place computes when something recurs"},
 	{"github.com/ebitengine/purego", "providers/pocketsphinx providers/local providers/sherpa", "engines are opened where they are used"},
 }

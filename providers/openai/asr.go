@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
+	"net/textproto"
 	"strings"
 	"time"
-
-	gopenai "github.com/sashabaranov/go-openai"
 
 	"xiaozhi/audio/file"
 	"xiaozhi/internal/text"
@@ -71,41 +71,38 @@ func (a *ASR) transcribe(ctx context.Context, pcm []int16, req providers.ASRRequ
 	if err := file.WriteWAV(&wav, pcm, req.Rate); err != nil {
 		return "", "", fmt.Errorf("write file: %w", err)
 	}
-	t := &transcription{sender: sender{o: a.o}}
-	_, err = a.o.library(t).CreateTranscription(ctx, gopenai.AudioRequest{
-		Model: a.o.Model, FilePath: "utterance.wav", Reader: wavFile{&wav},
-		Language: languageCode(req.Language), Format: gopenai.AudioResponseFormatJSON,
-	})
-	return t.text, t.language, err
-}
-
-// wavFile tells go-openai what it reads.
-type wavFile struct{ io.Reader }
-
-// ContentType returns the media type of a WAV file.
-func (wavFile) ContentType() string { return "audio/wav" }
-
-// transcription sends one request of go-openai and reads the reply in its place:
-// its own type refuses what servers send, such as a segment whose id is a text, a
-// language that is a list, a plain text, an error of status 200.
-type transcription struct {
-	sender
-	text, language string
-}
-
-// Do sends the request and keeps what was understood.
-func (t *transcription) Do(req *http.Request) (*http.Response, error) {
-	resp, err := t.sender.Do(req)
+	var form bytes.Buffer
+	kind, err := a.form(&form, wav.Bytes(), languageCode(req.Language))
 	if err != nil {
-		return nil, err
+		return "", "", fmt.Errorf("write form: %w", err)
+	}
+	resp, err := a.o.post(ctx, "/audio/transcriptions", kind, form.Bytes())
+	if err != nil {
+		return "", "", err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if t.text, t.language, err = readTranscription(resp); err != nil {
-		return nil, err
+	return readTranscription(resp)
+}
+
+// form writes what is uploaded, and returns its media type.
+func (a *ASR) form(w io.Writer, wav []byte, language string) (kind string, err error) {
+	form := multipart.NewWriter(w)
+	header := textproto.MIMEHeader{}
+	header.Set("Content-Disposition", `form-data; name="file"; filename="utterance.wav"`)
+	header.Set("Content-Type", "audio/wav")
+	part, err := form.CreatePart(header)
+	if err == nil {
+		_, err = part.Write(wav)
 	}
-	read := *resp
-	read.Body = io.NopCloser(strings.NewReader("{}"))
-	return &read, nil
+	for _, field := range [][2]string{{"model", a.o.Model}, {"language", language}, {"response_format", "json"}} {
+		if err == nil && field[1] != "" {
+			err = form.WriteField(field[0], field[1])
+		}
+	}
+	if err == nil {
+		err = form.Close()
+	}
+	return form.FormDataContentType(), err
 }
 
 // readTranscription reads a reply that is whole: JSON, or a plain text.

@@ -1,35 +1,24 @@
 package openai
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"net/http"
-
-	gopenai "github.com/sashabaranov/go-openai"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/transport"
 )
 
-const maxStream = 16 << 20 // bytes of one answer
-
-// library returns go-openai's client, which makes its requests through d.
-func (o Options) library(d gopenai.HTTPDoer) *gopenai.Client {
-	config := gopenai.DefaultConfig(o.APIKey.Reveal())
-	config.BaseURL, config.HTTPClient, config.EmptyMessagesLimit = o.BaseURL, d, maxStream
-	return gopenai.NewClientWithConfig(config)
-}
-
-// sender sends the requests that go-openai makes. It adds the configured headers
-// and makes a refusal an error: go-openai would read the body of one without a
-// limit.
-type sender struct{ o Options }
-
-// Do sends a request. A status other than 200 to 299 is a [*transport.Refusal].
-func (s *sender) Do(req *http.Request) (*http.Response, error) {
-	req.Header.Del("Connection") // HTTP/2 knows no such header, and HTTP/1.1 keeps alive anyway
-	s.o.setHeaders(req)
-	resp, err := s.o.HTTPClient.Do(req)
+// post makes a request with a body of that type, of a path below the base URL. The caller
+// closes the body of the response. A status other than 200 to 299 is a [*transport.Refusal].
+func (o Options) post(ctx context.Context, path, kind string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.BaseURL+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, &transport.Refusal{Kind: providers.BadRequest, Text: "the request cannot be made"}
+	}
+	req.Header.Set("Content-Type", kind)
+	o.authorize(req)
+	resp, err := o.HTTPClient.Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +46,15 @@ func (o Options) do(ctx context.Context, method, path string) (*http.Response, e
 	if err != nil {
 		return nil, &transport.Refusal{Kind: providers.BadRequest, Text: "the request cannot be made"}
 	}
-	if o.APIKey != "" {
-		req.Header.Set("Authorization", "Bearer "+o.APIKey.Reveal())
-	}
-	o.setHeaders(req)
+	o.authorize(req)
 	return o.HTTPClient.Do(req)
 }
 
-// setHeaders adds the configured headers.
-func (o Options) setHeaders(req *http.Request) {
+// authorize adds the key and the configured headers.
+func (o Options) authorize(req *http.Request) {
+	if o.APIKey != "" {
+		req.Header.Set("Authorization", "Bearer "+o.APIKey.Reveal())
+	}
 	for name, value := range o.Headers {
 		req.Header.Set(name, value.Reveal())
 	}
@@ -84,9 +73,6 @@ func (o Options) account() transport.Account {
 
 // wrap makes the error that leaves this package.
 func (o Options) wrap(ctx, reqCtx context.Context, op string, err error) error {
-	if api, ok := errors.AsType[*gopenai.APIError](err); ok {
-		err = &transport.Refusal{Status: api.HTTPStatusCode, Text: api.Message}
-	}
 	return o.account().Wrap(ctx, reqCtx, op, err)
 }
 

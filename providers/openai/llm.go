@@ -58,10 +58,7 @@ func (w *wire) Request(ctx context.Context, step providers.LLMRequest) (*http.Re
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
-	if w.o.APIKey != "" {
-		req.Header.Set("Authorization", "Bearer "+w.o.APIKey.Reveal())
-	}
-	w.o.setHeaders(req)
+	w.o.authorize(req)
 	return req, nil
 }
 

@@ -3,11 +3,11 @@ package openai
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
-
-	gopenai "github.com/sashabaranov/go-openai"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
@@ -60,17 +60,18 @@ func (t *TTS) play(ctx context.Context, req providers.TTSRequest, g *transport.G
 	own, _ := text.Find(t.o.Voices, text.Lang(req.Language))
 	voice := cmp.Or(req.Voice, own, t.o.Voice)
 	g.Arm(t.o.Timeouts.FirstSound)
-	resp, err := t.o.library(&sender{o: t.o}).CreateSpeech(ctx, gopenai.CreateSpeechRequest{
-		Model: gopenai.SpeechModel(t.o.Model), Input: req.Text, Voice: gopenai.SpeechVoice(voice),
-		ResponseFormat: gopenai.SpeechResponseFormat(t.o.Format),
-	})
+	body, err := json.Marshal(map[string]string{"model": t.o.Model, "input": req.Text, "voice": voice, "response_format": t.o.Format})
+	if err != nil {
+		return fmt.Errorf("write request: %w", err)
+	}
+	resp, err := t.o.post(ctx, "/audio/speech", "application/json", body)
 	g.Disarm()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Close() }()
-	guarded := &transport.GuardedReader{R: resp, Guard: g, First: t.o.Timeouts.FirstSound, Next: t.o.Timeouts.NextSound}
-	expected := sound.Expected{Format: t.o.Format, Rate: t.o.Rate, MediaType: resp.Header().Get("Content-Type")}
+	defer func() { _ = resp.Body.Close() }()
+	guarded := &transport.GuardedReader{R: resp.Body, Guard: g, First: t.o.Timeouts.FirstSound, Next: t.o.Timeouts.NextSound}
+	expected := sound.Expected{Format: t.o.Format, Rate: t.o.Rate, MediaType: resp.Header.Get("Content-Type")}
 	if err := p.Decode(guarded, expected); err != nil {
 		return err
 	}
