@@ -114,7 +114,7 @@ func (s *site) converse(ctx context.Context, model string, req providers.ASRRequ
 	if err != nil {
 		return nil, err
 	}
-	a := &conversing{socket}
+	a := &conversing{socket: socket, manual: s.manual()}
 	if err := s.begin(socket, s.hearing(req)); err != nil {
 		socket.Close()
 		return nil, err
@@ -134,14 +134,26 @@ func (s *site) hearing(req providers.ASRRequest) map[string]any {
 	session := map[string]any{
 		"modalities": []string{"text"}, "input_audio_format": "pcm", "sample_rate": req.Rate,
 		"input_audio_transcription": transcription,
-		// Without it the service says nothing before the end of the sound.
-		"turn_detection": map[string]any{
-			"type": "server_vad", "threshold": 0.0, "silence_duration_ms": int(s.section.Number("max_sentence_silence", silence)),
-		},
+		"turn_detection":            nil,
+	}
+	if !s.manual() {
+		session["turn_detection"] = map[string]any{
+			"type": serverTurns, "threshold": 0.0, "silence_duration_ms": int(s.section.Number("max_sentence_silence", silence)),
+		}
 	}
 	maps.Copy(session, s.section.Extra)
 	return session
 }
+
+// The ways in which Qwen-ASR finds the end of a sentence: by itself, which makes it show
+// what it hears before, or when it is told, and then it says nothing before that.
+const (
+	serverTurns = "server_vad"
+	noTurns     = "none"
+)
+
+// manual says whether Qwen-ASR is told where the sentence ends.
+func (s *site) manual() bool { return s.section.Text("turn_detection", serverTurns) == noTurns }
 
 // begin waits for a session of the realtime protocol and tells it what to do.
 func (s *site) begin(socket *transport.Socket, session map[string]any) error {
@@ -166,7 +178,10 @@ func (s *site) begin(socket *transport.Socket, session map[string]any) error {
 }
 
 // conversing is a session of the realtime protocol.
-type conversing struct{ socket *transport.Socket }
+type conversing struct {
+	socket *transport.Socket
+	manual bool
+}
 
 // Send hands over sound.
 func (a *conversing) Send(pcm []int16) error {
@@ -174,7 +189,14 @@ func (a *conversing) Send(pcm []int16) error {
 }
 
 // Finish says that the sound is complete.
-func (a *conversing) Finish() error { return sendEvent(a.socket, "session.finish", nil) }
+func (a *conversing) Finish() error {
+	if a.manual {
+		if err := sendEvent(a.socket, "input_audio_buffer.commit", nil); err != nil {
+			return err
+		}
+	}
+	return sendEvent(a.socket, "session.finish", nil)
+}
 
 // Close ends the session.
 func (a *conversing) Close() { a.socket.Close() }
@@ -195,5 +217,9 @@ func (a *conversing) Receive() (recognition.Result, error) {
 	case "session.finished":
 		return recognition.Result{Kind: recognition.Over}, nil
 	}
-	return recognition.Result{}, e.failure()
+	err := e.failure()
+	if refused, ok := errors.AsType[*transport.Refusal](err); ok && a.manual && strings.Contains(strings.ToLower(refused.Text), "buffer") {
+		return recognition.Result{}, nil // there was too little sound to commit: the end of the session follows
+	}
+	return recognition.Result{}, err
 }

@@ -21,6 +21,17 @@ func TestRecognisersKeepTheContract(t *testing.T) {
 	}
 }
 
+func TestQwenIsToldTheEnd(t *testing.T) {
+	providertest.TestRecogniserContract(t, providertest.Case{
+		Kind: Kind(), Fake: fake.New, Uploads: true,
+		Skip: map[servicetest.Fault]string{servicetest.WrongVoice: "it is of the voices", servicetest.Parts: "it cuts nothing by itself"},
+		Section: func(s *service.Section) {
+			s.Models = map[service.Role]string{service.ASR: "qwen3-asr-flash-realtime"}
+			s.Settings = map[string]any{"turn_detection": noTurns}
+		},
+	})
+}
+
 func TestVoicesKeepTheContract(t *testing.T) {
 	for _, model := range []string{"cosyvoice-v2", "qwen3-tts-flash-realtime", "qwen3-tts-flash"} {
 		t.Run(model, func(t *testing.T) {

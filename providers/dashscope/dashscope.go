@@ -61,7 +61,8 @@ func Kind() service.Kind {
 		Formats: []string{"pcm", "opus", "wav", "mp3"},
 		Extra:   true,
 		More: []service.Setting{
-			{Name: "workspace"}, {Name: "vocabulary_id"}, {Name: "max_sentence_silence", Type: service.Number},
+			{Name: "workspace"}, {Name: "vocabulary_id"}, {Name: "turn_detection", Values: []string{serverTurns, noTurns}},
+			{Name: "max_sentence_silence", Type: service.Number},
 			{Name: "instructions"}, {Name: "volume", Type: service.Number}, {Name: "pitch", Type: service.Number},
 		},
 		ASR: newASR,
