@@ -53,6 +53,7 @@ func Kind() service.Kind {
 		More: []service.Setting{
 			{Name: "hotword_id"}, {Name: "hotwords"}, {Name: "volume", Type: service.Number},
 			{Name: "emotion"}, {Name: "pace", Type: service.Number}, // of sound to the recogniser, times as fast as it is spoken
+			{Name: "most_connections", Type: service.Number}, // of a role at the same time; others wait
 		},
 		ASR: newASR,
 		TTS: newTTS,
@@ -83,6 +84,7 @@ func newAccount(s service.Section, address string) (*account, error) {
 	var err error
 	a.dialer, err = transport.NewDialer(transport.DialerOptions{
 		Account: a.errors, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers, Clock: a.clock,
+		Most: max(int(s.Number("most_connections", 0)), 0),
 	})
 	return a, err
 }

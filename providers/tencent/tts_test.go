@@ -1,8 +1,11 @@
 package tencent
 
 import (
+	"sync"
 	"testing"
 
+	"xiaozhi/internal/servicetest"
+	fake "xiaozhi/internal/servicetest/tencent"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/transport"
@@ -14,6 +17,28 @@ func TestSpeeds(t *testing.T) {
 			t.Errorf("%v: %v, want %v", speed, got, want)
 		}
 	}
+}
+
+func TestSentencesWaitForAFreeConnection(t *testing.T) {
+	t.Parallel()
+	s := fake.New(t)
+	v, err := newTTS(service.Section{
+		Name: "x", Key: servicetest.Key, Secret: servicetest.Secret, ID: servicetest.ID, BaseURL: s.URL(), Settings: map[string]any{"most_connections": 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "hello", Language: "en"}) {
+				if n := s.Open(); err != nil || n > 2 { // the service may not have noticed yet that one is closed
+					t.Errorf("%d connections at once, error %v", n, err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 func TestVoiceIsANumber(t *testing.T) {
