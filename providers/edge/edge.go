@@ -69,7 +69,7 @@ func Kind() service.Kind {
 			{Name: "en-GB-SoniaNeural", Title: "Sonia", Language: []string{"en-GB"}},
 		},
 		Formats: []string{"mp3", "mp3-96", "opus"},
-		More:    []service.Setting{{Name: "version", Type: service.Text}},
+		More:    []service.Setting{{Name: "version", Type: service.Text}, {Name: "most_connections", Type: service.Number}},
 		TTS:     func(s service.Section) (providers.TTS, error) { return New(s) }, ListVoices: listVoices,
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -167,5 +169,29 @@ func TestVoiceOfALanguage(t *testing.T) {
 	}
 	if _, err := New(service.Section{Name: "edge", Format: "wav"}); err == nil {
 		t.Error("a format that may get an address banned was taken")
+	}
+}
+
+// TestFewSockets: sentences wait for one another rather than open a crowd of sockets.
+func TestFewSockets(t *testing.T) {
+	s := fake.New(t)
+	v, err := New(service.Section{Name: "edge", BaseURL: s.URL(), Settings: map[string]any{"most_connections": 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var most atomic.Int64
+	for range 6 {
+		all.Go(func() {
+			for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "hello"}) {
+				if err != nil {
+					t.Error(err)
+				}
+				most.Store(max(most.Load(), int64(v.dialer.Open())))
+			}
+		})
+	}
+	if all.Wait(); most.Load() < 1 || most.Load() > 2 {
+		t.Errorf("%d sockets at once, want 2 at most", most.Load())
 	}
 }

@@ -23,6 +23,7 @@ import (
 const (
 	firstTime = 10 * time.Second
 	nextTime  = 5 * time.Second
+	most      = 6     // sockets at once, unless the section has another limit: the service blocks who opens many
 	opusRate  = 24000 // Hz of PCM where Opus must be decoded
 	// A sentence is not longer than this: it guards against an answer without end.
 	leastLimit = 30 * time.Second
@@ -50,6 +51,7 @@ func New(s service.Section) (*TTS, error) {
 	}
 	if t.dialer, err = transport.NewDialer(transport.DialerOptions{
 		Account: c.account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers, Clock: &c.clock,
+		Most: int(s.Number("most_connections", most)),
 	}); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
