@@ -88,7 +88,7 @@ func (v *server) dial(ctx context.Context, req providers.ASRRequest) (recognitio
 	s.quiet.Stop()
 	if err := socket.WriteJSON(opening{
 		Mode: v.mode, ChunkSize: [3]int{5, 10, 5}, Interval: 10, Name: s.name, Format: "pcm", Rate: req.Rate,
-		Speaking: true, Hotwords: cmp.Or(v.hotwords, hotwords(req.Phrases, s.words.dialect)), ITN: true, Lang: language, LangITN: true,
+		Speaking: true, Hotwords: v.hotwords, ITN: true, Lang: language, LangITN: true,
 	}); err != nil {
 		socket.Close()
 		return nil, err

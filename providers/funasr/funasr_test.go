@@ -96,17 +96,6 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func TestHotwords(t *testing.T) {
-	for d, want := range map[dialect]string{unknown: `{"lamp":20,"on":20}`, cpp: `{"lamp":20,"on":20}`, newer: "lamp on"} {
-		if got := hotwords([]string{"lamp", "on"}, d); got != want {
-			t.Errorf("%d: %s", d, got)
-		}
-	}
-	if got := hotwords(nil, cpp); got != "" {
-		t.Errorf("of none: %s", got)
-	}
-}
-
 func TestOpening(t *testing.T) {
 	b, err := json.Marshal(opening{ChunkSize: [3]int{5, 10, 5}, Hotwords: `{"lamp":20}`})
 	if err != nil || !strings.Contains(string(b), `"chunk_size":[5,10,5]`) || !strings.Contains(string(b), `"hotwords":"{`) {

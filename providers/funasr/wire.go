@@ -28,33 +28,6 @@ type opening struct {
 	LangITN   bool   `json:"svs_itn"`
 }
 
-// Of words that are likely.
-const (
-	mostWords  = 64
-	wordWeight = 20
-)
-
-// hotwords are the phrases that are likely, as the server that was met takes them: with
-// weights in JSON, or, in Python, one after another.
-func hotwords(phrases []string, d dialect) string {
-	phrases = phrases[:min(len(phrases), mostWords)]
-	if len(phrases) == 0 {
-		return ""
-	}
-	if d == newer || d == older {
-		return strings.Join(phrases, " ")
-	}
-	weights := map[string]int{}
-	for _, p := range phrases {
-		weights[p] = wordWeight
-	}
-	b, err := json.Marshal(weights)
-	if err != nil {
-		return "" // words are always JSON
-	}
-	return string(b)
-}
-
 // closing is the last message. is_end asks newer Python servers to say when all is told.
 type closing struct {
 	Speaking bool `json:"is_speaking"`

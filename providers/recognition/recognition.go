@@ -119,9 +119,22 @@ func (r *Recognizer) Open(ctx context.Context, req providers.ASRRequest) (provid
 	if req.Rate <= 0 {
 		req.Rate = audio.Recognition.Rate
 	}
+	req.Phrases = plain(req.Phrases)
 	s := &stream{o: &r.o, ctx: func() context.Context { return ctx }, req: req}
 	s.more = sync.NewCond(&s.mu)
 	return s, nil
+}
+
+// plain leaves out phrases that are patterns, with choices and parts that may be left out:
+// services take words only.
+func plain(phrases []string) []string {
+	var out []string
+	for _, p := range phrases {
+		if !strings.ContainsAny(p, "()[]{}<>|*+") {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // stream is one utterance.

@@ -304,3 +304,23 @@ func TestTriesAreCounted(t *testing.T) {
 		}
 	})
 }
+
+func TestPatternsAreNoPhrases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		r := New(Options{Account: transport.Account{Name: "x"}, Dial: func(_ context.Context, req providers.ASRRequest) (Session, error) {
+			got = req.Phrases
+			return nil, transport.Refused(providers.BadRequest, "", "enough")
+		}})
+		s, err := r.Open(t.Context(), providers.ASRRequest{Phrases: []string{"lamp", "turn [the] (lamp|light) on", "light"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = s.Write(make([]int16, second))
+		for range s.Transcripts() {
+		}
+		if !slices.Equal(got, []string{"lamp", "light"}) {
+			t.Errorf("got %q", got)
+		}
+	})
+}
