@@ -38,8 +38,16 @@ func NewASR(s service.Section) (providers.ASR, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &listener{s: s, dialer: dialer, model: s.Model(service.ASR, hearingModel), known: lru.New[string, string](mostTags, 0)}
+	c := &listener{s: s, dialer: dialer, model: modelOf(s), known: lru.New[string, string](mostTags, 0)}
 	return recognition.New(recognition.Options{Account: account, Tries: s.Tries(), Dial: c.dial, Final: s.Timeouts.First}), nil
+}
+
+// modelOf returns the model that hears: one that is a voice is of the other role.
+func modelOf(s service.Section) string {
+	if model := s.Model(service.ASR, ""); model != "" && !strings.HasPrefix(model, voiceModels) {
+		return model
+	}
+	return hearingModel
 }
 
 // listener opens the sessions of one section.

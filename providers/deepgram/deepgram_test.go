@@ -46,6 +46,20 @@ func TestSessionIsToldEverythingBeforehand(t *testing.T) {
 	}
 }
 
+// TestModelOfTheOtherRole: a section's model is that of both roles, and only one can have it.
+func TestModelOfTheOtherRole(t *testing.T) {
+	for model, want := range map[string][2]string{
+		"":                 {hearingModel, "aura-2-thalia-en"},
+		"flux-general-en":  {"flux-general-en", "aura-2-thalia-en"},
+		"aura-2-apollo-en": {hearingModel, "aura-2-apollo-en"},
+	} {
+		s := service.Section{Models: map[service.Role]string{service.ASR: model, service.TTS: model}}
+		if hears, speaks := modelOf(s), voiceOf(s, "en"); hears != want[0] || speaks != want[1] {
+			t.Errorf("%q: %s hears and %s speaks, want %v", model, hears, speaks, want)
+		}
+	}
+}
+
 func TestMessagesAreUnderstood(t *testing.T) {
 	for name, test := range map[string]struct {
 		parse   func([]byte) (result, bool, error)

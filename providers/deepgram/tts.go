@@ -13,7 +13,10 @@ import (
 	"xiaozhi/providers/service"
 )
 
-const voiceRate = 24000 // Hz that is asked for
+const (
+	voiceRate   = 24000  // Hz that is asked for
+	voiceModels = "aura" // what the names of voices begin with
+)
 
 // NewTTS makes a voice of Aura. Its sound streams in the answer to a plain request, whose
 // connection is kept for the next sentence. The WebSocket of the same voices is not used:
@@ -47,11 +50,20 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 		Section: s, Judge: judge, Format: format, Rate: rate,
 		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
 			query := cloneValues(query)
-			query.Set("model", s.Voice(req, s.Model(service.TTS, service.Fitting(voices(), req.Language))))
+			query.Set("model", s.Voice(req, voiceOf(s, req.Language)))
 			return httpvoice.PostJSON(ctx, base+"/v1/speak?"+query.Encode(), header, map[string]string{"text": req.Text})
 		},
 		Ping: func(ctx context.Context) (*http.Request, error) { return httpvoice.Head(ctx, base+"/") },
 	})
+}
+
+// voiceOf returns the voice for a language where the section names none: its model, which is
+// one, unless it is that of the recogniser.
+func voiceOf(s service.Section, language string) string {
+	if model := s.Model(service.TTS, ""); strings.HasPrefix(model, voiceModels) {
+		return model
+	}
+	return service.Fitting(voices(), language)
 }
 
 // auth are the headers by which the service knows who asks.

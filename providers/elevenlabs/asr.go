@@ -62,7 +62,7 @@ func (l *listener) dial(ctx context.Context, req providers.ASRRequest) (recognit
 // begin opens a session and waits until it has started.
 func (l *listener) begin(ctx context.Context, req providers.ASRRequest) (*session, error) {
 	query := url.Values{
-		"model_id": {l.s.Model(service.ASR, hearingModel)}, "audio_format": {fmt.Sprintf("pcm_%d", req.Rate)}, "commit_strategy": {"manual"},
+		"model_id": {modelOf(l.s, service.ASR)}, "audio_format": {fmt.Sprintf("pcm_%d", req.Rate)}, "commit_strategy": {"manual"},
 	}
 	if language := text.TagOf(req.Language).Base(); language != "" {
 		query.Set("language_code", string(language))

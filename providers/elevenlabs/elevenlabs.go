@@ -46,6 +46,18 @@ func Kind() service.Kind {
 	}
 }
 
+// modelOf returns the model for a role: a section's is that of both, and only one can have it.
+func modelOf(s service.Section, r service.Role) string {
+	model, hears := s.Model(r, ""), strings.HasPrefix(s.Model(r, ""), "scribe")
+	switch {
+	case r == service.ASR && !hears:
+		return hearingModel
+	case r == service.TTS && (hears || model == ""):
+		return voiceModel
+	}
+	return model
+}
+
 // address returns that of the service for a section.
 func address(s service.Section) string { return strings.TrimRight(s.Address(regions, cloud), "/") }
 

@@ -189,3 +189,18 @@ func TestSpeedIsWhatTheServiceTakes(t *testing.T) {
 		t.Error("settings of nothing")
 	}
 }
+
+// TestModelOfTheOtherRole: a section's model is that of both roles, and only one can have it.
+func TestModelOfTheOtherRole(t *testing.T) {
+	for model, want := range map[string][2]string{
+		"":             {hearingModel, voiceModel},
+		"scribe_v9":    {"scribe_v9", voiceModel},
+		"eleven_v3":    {hearingModel, "eleven_v3"},
+		"own_finetune": {hearingModel, "own_finetune"},
+	} {
+		s := service.Section{Models: map[service.Role]string{service.ASR: model, service.TTS: model}}
+		if hears, speaks := modelOf(s, service.ASR), modelOf(s, service.TTS); hears != want[0] || speaks != want[1] {
+			t.Errorf("%q: %s hears and %s speaks, want %v", model, hears, speaks, want)
+		}
+	}
+}

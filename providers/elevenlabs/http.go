@@ -76,7 +76,7 @@ func newHTTP(s service.Section) (providers.TTS, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, header, model := address(s), auth(s), s.Model(service.TTS, voiceModel)
+	base, header, model := address(s), auth(s), modelOf(s, service.TTS)
 	return httpvoice.New(httpvoice.Options{
 		Section: s, Judge: judge, Format: format, Rate: rate,
 		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {

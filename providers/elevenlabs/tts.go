@@ -43,7 +43,7 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 		return nil, err
 	}
 	return &speaker{
-		s: s, dialer: dialer, output: name, model: s.Model(service.TTS, voiceModel), pools: map[pool]*synthesis.Voice{},
+		s: s, dialer: dialer, output: name, model: modelOf(s, service.TTS), pools: map[pool]*synthesis.Voice{},
 		o: synthesis.Options{Account: account, Tries: s.Tries(), Format: format, Rate: rate, Keep: keepTime, First: s.Timeouts.First, Next: s.Timeouts.Next},
 	}, nil
 }
