@@ -56,6 +56,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return backup(ctx, args, stdout, stderr)
 	case "restore":
 		return restore(ctx, args, stdout, stderr)
+	case "services":
+		return services(ctx, args, stdout, stderr)
 	case "models":
 		return modelsMain(ctx, args, stdout, stderr)
 	case "version", "--version":
@@ -74,7 +76,7 @@ func usage() string {
 	text.WriteString("usage: xiaozhi COMMAND [flags]\n\n")
 	for _, command := range [][2]string{
 		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"agents", "command/agents"}, {"devices", "command/devices"}, {"user", "command/user"},
-		{"secret", "command/secret"}, {"models", "command/models"}, {"backup", "command/backup"}, {"restore", "command/restore"}, {"bench", "command/bench"}, {"version", "command/version"},
+		{"secret", "command/secret"}, {"services", "command/services"}, {"models", "command/models"}, {"backup", "command/backup"}, {"restore", "command/restore"}, {"bench", "command/bench"}, {"version", "command/version"},
 	} {
 		fmt.Fprintf(&text, "  %-9s %s\n", command[0], message.Both(command[1]))
 	}

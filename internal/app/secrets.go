@@ -71,18 +71,28 @@ func (a *App) keeps(ctx context.Context) (*store.Store, error) {
 
 // unseal puts the secrets that the settings name into their place.
 func (a *App) unseal(ctx context.Context, from opener) error {
-	return a.cfg.Unseal(func(name string, use config.SecretUse) (string, error) {
+	return a.cfg.Unseal(from.each(ctx))
+}
+
+// Opener opens the sealed secrets for the settings.
+func (s *Secrets) Opener(ctx context.Context) func(name string, use config.SecretUse) (string, error) {
+	return opener{vault: s.Vault}.each(ctx)
+}
+
+// each opens one secret after another, each for its use.
+func (o opener) each(ctx context.Context) func(name string, use config.SecretUse) (string, error) {
+	return func(name string, use config.SecretUse) (string, error) {
 		switch use.Kind {
 		case config.SecretAddress:
-			return from.Address(ctx, name)
+			return o.Address(ctx, name)
 		case config.SecretShown:
-			return from.open(ctx, name, sealed.ThisServer)
+			return o.open(ctx, name, sealed.ThisServer)
 		case config.SecretGiven:
-			return from.Given(ctx, name, use.At)
+			return o.Given(ctx, name, use.At)
 		default:
-			return from.Sent(ctx, name, cmp.Or(use.At, openai.DefaultBaseURL))
+			return o.Sent(ctx, name, cmp.Or(use.At, openai.DefaultBaseURL))
 		}
-	})
+	}
 }
 
 // opener opens sealed secrets for the settings, and for the files of servers and tools. Its methods may be called at the

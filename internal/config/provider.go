@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
@@ -58,6 +59,30 @@ type Keys struct {
 	AppID         string           `koanf:"app_id"`
 	APISecret     providers.Secret `koanf:"api_secret"`
 	APISecretFile string           `koanf:"api_secret_file"` // its content becomes APISecret
+	Price         Price            `koanf:"price"`
+}
+
+// Price holds what a service costs its owner, in the owner's money.
+type Price struct {
+	Input      float64 `koanf:"input"`      // of a million tokens that are sent
+	Cached     float64 `koanf:"cached"`     // of those that the service had kept; 0: as Input
+	Output     float64 `koanf:"output"`     // of a million tokens that are made
+	Minute     float64 `koanf:"minute"`     // of a minute of speech that is recognised
+	Characters float64 `koanf:"characters"` // of a thousand characters that are spoken
+}
+
+// Tokens returns what a model's step costs.
+func (p Price) Tokens(u providers.Usage) float64 {
+	cached := cmp.Or(p.Cached, p.Input)
+	return (float64(u.Prompt-u.Cached)*p.Input + float64(u.Cached)*cached + float64(u.Completion)*p.Output) / 1e6
+}
+
+// Hearing returns what recognising so much sound costs.
+func (p Price) Hearing(d time.Duration) float64 { return d.Minutes() * p.Minute }
+
+// Speech returns what speaking a text costs.
+func (p Price) Speech(words string) float64 {
+	return float64(utf8.RuneCountInString(words)) * p.Characters / 1000
 }
 
 // Synthesis configures the speech that a provider makes.

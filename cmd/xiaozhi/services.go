@@ -1,0 +1,350 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"xiaozhi/audio"
+	"xiaozhi/audio/file"
+	"xiaozhi/internal/app"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/probe"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/providers"
+	"xiaozhi/providers/service"
+)
+
+// servicesFlags are the flags of the subcommand.
+type servicesFlags struct {
+	config, data, role, language, text, save, sound string
+	runs                                            int
+	timeout                                         time.Duration
+}
+
+// services is the subcommand that lists services, tries them and their voices.
+func services(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var f servicesFlags
+	flags := flag.NewFlagSet("xiaozhi services", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintf(flags.Output(), "usage: xiaozhi services [list] | test NAME [flags] | voices NAME [flags]\n\n%s\n\n", message.Both("services/usage"))
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&f.config, "config", "", message.Both("command/flag-config"))
+	flags.StringVar(&f.data, "data", "data", message.Both("command/flag-data"))
+	flags.StringVar(&f.role, "role", "", message.Both("services/flag-role"))
+	flags.StringVar(&f.language, "language", "zh", message.Both("services/flag-language"))
+	flags.StringVar(&f.text, "text", "", message.Both("services/flag-text"))
+	flags.StringVar(&f.save, "save", "", message.Both("services/flag-save"))
+	flags.StringVar(&f.sound, "sound", "", message.Both("services/flag-sound"))
+	flags.IntVar(&f.runs, "runs", 1, message.Both("services/flag-runs"))
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, message.Both("services/flag-timeout"))
+	words, err := namesAndFlags(flags, args)
+	if err != nil {
+		return exit(err)
+	}
+	if len(words) == 0 {
+		words = []string{"list"}
+	}
+	act := map[string]int{"list": 1, "test": 2, "voices": 2}[words[0]]
+	if act != len(words) || f.runs < 1 || f.role != "" && !slices.Contains([]string{"asr", "llm", "tts"}, f.role) {
+		flags.Usage()
+		return 2
+	}
+	s, err := openServices(ctx, f)
+	if err != nil {
+		fmt.Fprintf(stderr, "xiaozhi services: %v\n", err)
+		return 1
+	}
+	defer s.Close()
+	t := &trier{s: s, f: f, out: stdout}
+	switch words[0] {
+	case "test":
+		err = t.test(ctx, words[1])
+	case "voices":
+		err = t.voices(ctx, words[1])
+	default:
+		err = t.list(ctx)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "xiaozhi services: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// openServices reads the settings and opens their sealed secrets.
+func openServices(ctx context.Context, f servicesFlags) (*app.Services, error) {
+	cfg, _, err := config.Load(config.Options{File: f.config, DataDir: f.data, Env: os.Environ()})
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Sealed() {
+		kept, err := app.OpenSecrets(ctx, cfg, f.data)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = kept.Close() }()
+		if err := cfg.Unseal(kept.Opener(ctx)); err != nil {
+			return nil, err
+		}
+	}
+	return app.OpenServices(cfg, slog.New(slog.DiscardHandler)), nil
+}
+
+// trier runs one subcommand.
+type trier struct {
+	s   *app.Services
+	f   servicesFlags
+	out io.Writer
+}
+
+// list shows the chains and what is left out of them.
+func (t *trier) list(ctx context.Context) error {
+	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
+	for _, r := range []service.Role{service.ASR, service.LLM, service.TTS, service.Vision} {
+		for _, m := range t.s.Chain(ctx, r) {
+			state, what := "ok", m.What
+			if m.Err != nil {
+				state, what = "-", message.Both("app/left-out")+": "+m.Err.Error()
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r, m.Name, state, what)
+		}
+	}
+	return w.Flush()
+}
+
+// test tries all roles of a service, or the one that was named.
+func (t *trier) test(ctx context.Context, name string) error {
+	roles := t.s.Roles(name)
+	if len(roles) == 0 {
+		return errors.New(message.Both("services/unknown", name))
+	}
+	if t.f.role != "" {
+		if !slices.Contains(roles, service.Role(t.f.role)) {
+			return errors.New(message.Both("services/wrong-role", name, t.f.role, joinRoles(roles)))
+		}
+		roles = []service.Role{service.Role(t.f.role)}
+	}
+	slices.SortFunc(roles, func(a, b service.Role) int { return order(a) - order(b) })
+	said := t.sentence()
+	var sound []int16 // of the service's own voice, for its recogniser
+	var failed error
+	for _, r := range roles {
+		one := t.s.Try(ctx, name, r)
+		if one.Err != nil {
+			fmt.Fprintf(t.out, "%s  %s\n", r, message.Both("services/not-made", one.Err))
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", r, one.Err))
+			continue
+		}
+		fmt.Fprintf(t.out, "%s  %s\n", r, one.What)
+		for run := range t.f.runs {
+			err := t.try(ctx, name, one, said, &sound)
+			if err != nil {
+				fmt.Fprintf(t.out, "  %d. %s\n", run+1, explainService(err))
+				failed = errors.Join(failed, fmt.Errorf("%s: %w", r, err))
+			}
+		}
+	}
+	if failed != nil {
+		return errors.New(message.Both("services/failed"))
+	}
+	return nil
+}
+
+// order puts the voice first, for the recogniser hears it.
+func order(r service.Role) int {
+	return slices.Index([]service.Role{service.TTS, service.ASR, service.LLM}, r)
+}
+
+func joinRoles(roles []service.Role) string {
+	var out []string
+	for _, r := range roles {
+		out = append(out, string(r))
+	}
+	return strings.Join(out, ", ")
+}
+
+// sentence is what is spoken and heard.
+func (t *trier) sentence() string {
+	if t.f.text != "" {
+		return t.f.text
+	}
+	return message.In(text.Lang(t.f.language), "services/sentence")
+}
+
+// try runs one role once and prints what it took.
+func (t *trier) try(ctx context.Context, name string, one app.Tried, said string, sound *[]int16) error {
+	ctx, cancel := context.WithTimeout(ctx, t.f.timeout)
+	defer cancel()
+	price := t.s.Price(name)
+	switch {
+	case one.TTS != nil:
+		spoken, err := probe.Speak(ctx, one.TTS, providers.TTSRequest{Text: said, Language: t.f.language})
+		if err != nil {
+			return err
+		}
+		*sound = spoken.PCM
+		fmt.Fprintf(t.out, "  %s%s\n", message.Both("services/spoke", ms(spoken.First), ms(spoken.Total), ms(spoken.Length)), cost(price.Speech(said)))
+	case one.ASR != nil:
+		heard, err := t.hear(ctx, one.ASR, said, sound)
+		if err != nil {
+			return err
+		}
+		partial := message.Both("services/no-partial")
+		if heard.Partial > 0 {
+			partial = ms(heard.Partial)
+		}
+		fmt.Fprintf(t.out, "  %s%s\n", message.Both("services/heard", heard.Text, partial, ms(heard.Final), heard.Wrong*100),
+			cost(price.Hearing(audio.Recognition.Duration(len(*sound)))))
+	default:
+		thought, err := probe.Think(ctx, one.LLM, probe.Thermometer(message.In(text.Lang(t.f.language), "services/question"), t.f.language))
+		if err != nil {
+			return err
+		}
+		called := message.Both("services/tool-called")
+		if !thought.Called {
+			called = message.Both("services/tool-not-called")
+		}
+		fmt.Fprintf(t.out, "  %s; %s%s\n", message.Both("services/thought", thought.Text, ms(thought.First), ms(thought.Total), thought.Usage.Prompt, thought.Usage.Completion),
+			called, cost(price.Tokens(thought.Usage)))
+	}
+	return nil
+}
+
+// hear lets a recogniser hear a file, the voice of its own service, or the local one.
+func (t *trier) hear(ctx context.Context, ears providers.ASR, said string, sound *[]int16) (h probe.Heard, err error) {
+	if t.f.sound != "" {
+		f, err := os.Open(t.f.sound)
+		if err != nil {
+			return h, err
+		}
+		defer func() { _ = f.Close() }()
+		pcm, rate, err := file.ReadWAV(f)
+		if err != nil {
+			return h, err
+		}
+		if *sound, err = at16k(pcm, rate); err != nil {
+			return h, err
+		}
+		said = t.f.text
+	}
+	if len(*sound) == 0 {
+		voice := t.s.Try(ctx, "local", service.TTS)
+		if voice.Err != nil {
+			return h, fmt.Errorf("local: %w", voice.Err)
+		}
+		spoken, err := probe.Speak(ctx, voice.TTS, providers.TTSRequest{Text: said, Language: t.f.language})
+		if err != nil {
+			return h, err
+		}
+		*sound = spoken.PCM
+	}
+	return probe.Hear(ctx, ears, *sound, t.f.language, said)
+}
+
+// at16k changes the rate of sound to that of recognition.
+func at16k(pcm []int16, rate int) ([]int16, error) {
+	if rate == audio.Recognition.Rate {
+		return pcm, nil
+	}
+	r, err := audio.NewResampler(rate, audio.Recognition.Rate)
+	if err != nil {
+		return nil, err
+	}
+	return r.Flush(r.Write(nil, pcm)), nil
+}
+
+// voices lists the voices of a service, and saves a sample of each where that is asked for.
+func (t *trier) voices(ctx context.Context, name string) error {
+	all, err := t.s.Voices(ctx, name)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(t.out, message.Both("services/no-voices", name))
+		return nil
+	}
+	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
+	for _, v := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", plainText(v.Name), plainText(v.Title), strings.Join(v.Language, " "))
+	}
+	if err := w.Flush(); err != nil || t.f.save == "" {
+		return err
+	}
+	one := t.s.Try(ctx, name, service.TTS)
+	if one.Err != nil {
+		return one.Err
+	}
+	if err := os.MkdirAll(t.f.save, 0o755); err != nil {
+		return err
+	}
+	var failed error
+	for _, v := range all {
+		if err := t.sample(ctx, one.TTS, v.Name); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %s", v.Name, explainService(err)))
+		}
+	}
+	return failed
+}
+
+// sample saves the sentence in one voice.
+func (t *trier) sample(ctx context.Context, voice providers.TTS, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, t.f.timeout)
+	defer cancel()
+	spoken, err := probe.Speak(ctx, voice, providers.TTSRequest{Text: t.sentence(), Language: t.f.language, Voice: name})
+	if err != nil {
+		return err
+	}
+	safe := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
+			return '_'
+		}
+		return r
+	}, name)
+	out := filepath.Join(t.f.save, safe+".wav")
+	f, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(file.WriteWAV(f, spoken.PCM, audio.Recognition.Rate), f.Close()); err != nil {
+		return err
+	}
+	fmt.Fprintln(t.out, message.Both("services/saved", out, ms(spoken.First)))
+	return nil
+}
+
+// explainService says in both languages what sort of failure it is, and then what the service said.
+func explainService(err error) string {
+	failed, ok := errors.AsType[*providers.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	id := map[providers.Kind]string{
+		providers.Unauthorized: "services/unauthorized", providers.NoCredit: "services/no-credit", providers.RateLimited: "services/rate-limited",
+		providers.BadRequest: "services/bad-request", providers.Unavailable: "services/unavailable",
+	}[failed.Kind]
+	return message.Both(id) + ": " + failed.Err.Error()
+}
+
+// cost shows what something cost, if its price is known.
+func cost(money float64) string {
+	if money <= 0 {
+		return ""
+	}
+	return "; " + message.Both("services/cost", money)
+}
+
+// ms shows a time as whole milliseconds.
+func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"xiaozhi/internal/servicetest"
+	"xiaozhi/internal/servicetest/openaispeech"
+)
+
+// TestServices tries a service from a file that is not in use, as its owner would.
+func TestServices(t *testing.T) {
+	fake := openaispeech.New(t)
+	data := t.TempDir()
+	conf := filepath.Join(t.TempDir(), "new.yaml")
+	text := fmt.Sprintf(`
+asr: [mine, lost]
+tts: [mine]
+llm: [rules]
+providers:
+  mine: {type: openai, base_url: "%s/v1", api_key: %s, price: {minute: 0.5, characters: 2}}
+  wrong: {type: openai, base_url: "%s/v1", api_key: sk-wrong-key-000000}
+  lost: {type: deepgram}
+`, fake.URL(), servicetest.Key, fake.URL())
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DEEPGRAM_API_KEY", "")
+	for _, tt := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"list"}, 0, []string{"asr", "mine", "ok", "lost", "providers.lost.api_key"}},
+		{[]string{"test", "mine", "--role", "tts", "--runs", "2", "--text", "ten signs!"}, 0, []string{"first sound after", "cost 0.020000"}},
+		{[]string{"test", "mine", "--role", "asr", "--text", servicetest.Words}, 0, []string{"heard", "cost 0."}},
+		{[]string{"test", "wrong", "--role", "tts"}, 1, []string{"the key is wrong"}},
+		{[]string{"test", "mine", "--role", "ears"}, 2, nil},
+		{[]string{"test", "nobody"}, 1, []string{"there is no service nobody"}},
+		{[]string{"voices", "mine"}, 0, []string{"alloy"}},
+	} {
+		var out, errs bytes.Buffer
+		args := append([]string{"services"}, tt.args...)
+		code := run(t.Context(), append(args, "--config", conf, "--data", data, "--language", "en"), &out, &errs)
+		shown := out.String() + errs.String()
+		if code != tt.code {
+			t.Errorf("%q: code %d, want %d:\n%s", tt.args, code, tt.code, shown)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%q does not say %q:\n%s", tt.args, want, shown)
+			}
+		}
+		if strings.Contains(shown, servicetest.Key) || strings.Contains(shown, "sk-wrong") {
+			t.Errorf("%q shows a key:\n%s", tt.args, shown)
+		}
+	}
+}
