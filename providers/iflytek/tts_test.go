@@ -13,7 +13,12 @@ import (
 func TestVoiceContract(t *testing.T) {
 	for _, model := range []string{online, oral} {
 		t.Run(model, func(t *testing.T) {
+			var skip map[servicetest.Fault]string
+			if model == oral {
+				skip = map[servicetest.Fault]string{servicetest.Silent: waits, servicetest.Huge: waits, servicetest.Slow: waits}
+			}
 			providertest.TestVoiceContract(t, providertest.Case{
+				Skip: skip,
 				Kind: Kind(), Fake: fake.New,
 				Section: func(s *service.Section) { s.Models = map[service.Role]string{service.TTS: model} },
 				Kinds: map[servicetest.Fault][]providers.Kind{
