@@ -7,6 +7,11 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/feature/alarm"
+	"xiaozhi/agent/feature/basics"
+	"xiaozhi/agent/feature/job"
+	"xiaozhi/agent/feature/music"
 	"xiaozhi/agent/feature/remote"
 	"xiaozhi/agent/record"
 	"xiaozhi/connection"
@@ -169,3 +174,13 @@ func (c *conversation) Call(ctx context.Context, call mcp.Call) (mcp.ActionRespo
 
 // Transcript returns what was said on this connection.
 func (c *conversation) Transcript() []directory.Line { return c.words.Lines() }
+
+// features lists what conversations can do beside answering.
+func features(reminders *alarm.Book, songs music.Library) []feature.Feature {
+	return []feature.Feature{
+		reminders,
+		music.Feature{Library: songs},
+		job.Feature{},
+		basics.Feature{},
+	}
+}
