@@ -119,7 +119,7 @@ func (f *Fake) turn(id string) (string, int, Behaviour) {
 	return id, f.talks[id], f.behaviour
 }
 
-// answer is what both ways give in the end.
+// answer makes the reply that both ways give in the end.
 func (f *Fake) answer(conversation, text string) map[string]any {
 	id, n, behaviour := f.turn(conversation)
 	return reply(id, Answer(n, text), behaviour)
