@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -193,5 +194,23 @@ func TestFewSockets(t *testing.T) {
 	}
 	if all.Wait(); most.Load() < 1 || most.Load() > 2 {
 		t.Errorf("%d sockets at once, want 2 at most", most.Load())
+	}
+}
+
+// TestUnavailableIsTriedAgain: as often as the settings say, and a refusal never.
+func TestUnavailableIsTriedAgain(t *testing.T) {
+	for status, want := range map[int]int64{503: 3, 403: 1} {
+		var asked atomic.Int64
+		s := servicetest.New(t, func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.WriteHeader(status)
+		})
+		twice := 2
+		if _, err := speak(t.Context(), t, s, sentence, func(o *service.Section) { o.Retries = &twice }); err == nil {
+			t.Error("no error")
+		}
+		if asked.Load() != want {
+			t.Errorf("status %d: %d requests, want %d", status, asked.Load(), want)
+		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 const (
 	firstTime = 10 * time.Second
 	nextTime  = 5 * time.Second
+	tries     = 2
 	most      = 6     // sockets at once, unless the section has another limit: the service blocks who opens many
 	opusRate  = 24000 // Hz of PCM where Opus must be decoded
 	// A sentence is not longer than this: it guards against an answer without end.
@@ -112,12 +113,27 @@ func (t *TTS) speak(ctx context.Context, req providers.TTSRequest, escaped strin
 			return err
 		}
 	}
+	for try := cmp.Or(t.section.Tries(), tries); ; try-- {
+		begun, err := t.once(ctx, req, escaped, p)
+		if err == nil || begun || p.gone || try <= 1 || !again(ctx, err) {
+			return err
+		}
+	}
+}
+
+// once asks for the sound on a fresh socket. begun says that the service has answered.
+func (t *TTS) once(ctx context.Context, req providers.TTSRequest, escaped string, p *player) (begun bool, err error) {
 	socket, err := t.dial(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	_, err = t.exchange(socket, req, escaped, p)
-	return err
+	return t.exchange(socket, req, escaped, p)
+}
+
+// again says whether a sentence that got no answer may get one the next time.
+func again(ctx context.Context, err error) bool {
+	refused, ok := errors.AsType[*transport.Refusal](err)
+	return ctx.Err() == nil && !errors.Is(err, transport.ErrStalled) && (!ok || refused.Kind == providers.Unavailable)
 }
 
 // exchange asks for the sound on a socket, plays it and closes the socket. begun says that
