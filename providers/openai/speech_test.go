@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -127,6 +129,37 @@ func TestWhatIsAskedFor(t *testing.T) {
 	for _, want := range []string{`"voice":"FunAudioLLM/CosyVoice2-0.5B:alex"`, `"sample_rate":24000`, `"speed":1.5`, `"gain":3`, `"response_format":"pcm"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%s is not in %s", want, body)
+		}
+	}
+}
+
+// TestUploadsAreMadeAgain: as often as the settings say, and only where that may help.
+func TestUploadsAreMadeAgain(t *testing.T) {
+	for status, want := range map[int]int{503: 3, 400: 1} {
+		asked := 0
+		s := servicetest.New(t, func(w http.ResponseWriter, _ *http.Request) {
+			asked++
+			w.WriteHeader(status)
+		})
+		twice := 2
+		a, err := kindOf(t, "siliconflow").ASR(service.Section{Name: "x", Key: "k", BaseURL: s.URL(), Retries: &twice})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := a.Open(t.Context(), providers.ASRRequest{Rate: 16000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(stream.Write(second()), stream.CloseWrite()); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range stream.Transcripts() {
+			if err == nil {
+				t.Error("no error")
+			}
+		}
+		if asked != want {
+			t.Errorf("status %d: %d requests, want %d", status, asked, want)
 		}
 	}
 }
