@@ -88,6 +88,9 @@ var texts embed.FS
 // Prompts returns sentences read by one US English speaker: telephone prompts, studio sound.
 func Prompts() ([]Clip, error) { return listed("prompts", "en", prompt) }
 
+// Unseen returns more prompts of that speaker, for measurements only: nothing was ever chosen by what is heard in them.
+func Unseen() ([]Clip, error) { return listed("unseen", "en", prompt) }
+
 // Commands returns single words and short phrases of the same speaker.
 func Commands() ([]Clip, error) { return listed("commands", "en", prompt) }
 
