@@ -12,6 +12,7 @@ import (
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/providers"
 )
 
@@ -55,7 +56,11 @@ type attempt struct {
 	asked  bool                                 // its text was asked for: it hears no more
 	echo   atomic.Bool                          // what it has heard is what the device plays
 	partly atomic.Pointer[providers.Transcript] // what it has understood so far; nil: nothing, or it does not say
+	asking []timeline.Attempt                   // whom it has asked, and what came of it; for the goroutine that reads
 }
+
+// note keeps what came of asking a recogniser. It is for the goroutine that reads.
+func (a *attempt) note(asked timeline.Attempt) { a.asking = append(a.asking, asked) }
 
 // newSpeech begins an utterance. keeps: it may be asked for its text more than
 // once. foreign: it is known not to be the device's own sound.
@@ -91,7 +96,7 @@ func (s *speech) hear(n int) {
 	ctx, cancel := s.ctx()
 	a := &attempt{n: n, cancel: cancel}
 	s.attempt = a
-	stream, err := s.recogniser(ctx)
+	stream, err := s.recogniser(timeline.WithAttempts(ctx, a.note))
 	if err != nil {
 		s.failed = err
 		return
@@ -245,7 +250,7 @@ func (s *speech) end(epoch uint64, silence time.Duration) {
 func (s *speech) read(a *attempt) (got turn.Transcript) {
 	got = turn.Transcript{ID: s.id, Attempt: a.n}
 	defer func() {
-		got.Echo = a.echo.Load()
+		got.Echo, got.Text.Attempts = a.echo.Load(), a.asking
 		if p := recover(); p != nil {
 			s.o.Log.Error("panic in recogniser", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			got.Text = failed(fmt.Errorf("%w: panic in recogniser: %v", turn.ErrFailed, p))

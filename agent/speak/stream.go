@@ -12,6 +12,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/internal/idle"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -137,7 +138,7 @@ func (s *Speaker) athome(u Segment) (words string, home text.Lang) {
 
 // fetchAs synthesises a request into a stream.
 func (s *Speaker) fetchAs(ctx context.Context, request providers.TTSRequest, to *stream, began func()) error {
-	soundCtx, limit := idle.WithTimeout(ctx, s.o.SoundTimeout)
+	soundCtx, limit := idle.WithTimeout(timeline.WithAttempts(ctx, s.times.Attempt), s.o.SoundTimeout)
 	defer limit.Close()
 	for sound, err := range s.o.TTS.Synthesize(soundCtx, request) {
 		if err != nil {

@@ -223,7 +223,7 @@ func (r *Responder) answerFast(ctx context.Context, st *step, req providers.LLMR
 
 // generate runs one model call.
 func (r *Responder) generate(ctx context.Context, st *step, req providers.LLMRequest) error {
-	stepCtx, limit := idle.WithTimeout(ctx, r.o.StepTimeout)
+	stepCtx, limit := idle.WithTimeout(timeline.WithAttempts(ctx, r.out.Times.Attempt), r.o.StepTimeout)
 	defer limit.Close()
 	r.out.Times.ModelAsked()
 	answered := sync.OnceFunc(r.gate.AwaitsModel())

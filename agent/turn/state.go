@@ -93,6 +93,7 @@ type Text struct {
 	Provider string    // the recogniser
 	Err      error     // of Failed
 	At       time.Time
+	Attempts []timeline.Attempt // of recognisers
 }
 
 // Status says how far the recognition of an utterance is.

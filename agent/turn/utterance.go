@@ -210,6 +210,7 @@ func request(x *step) Request {
 	var failed error
 	rejected := false
 	for _, u := range x.all(Awaited) {
+		times.Attempts = append(times.Attempts, u.Text.Attempts...)
 		switch u.Text.Status {
 		case Failed:
 			failed = errors.Join(failed, u.Text.Err)

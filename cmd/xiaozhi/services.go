@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"xiaozhi/audio"
 	"xiaozhi/audio/file"
@@ -196,7 +197,7 @@ func (t *trier) try(ctx context.Context, name string, one app.Tried, said string
 			return err
 		}
 		*sound = spoken.PCM
-		fmt.Fprintf(t.out, "  %s%s\n", message.Both("services/spoke", ms(spoken.First), ms(spoken.Total), ms(spoken.Length)), cost(price.Speech(said)))
+		fmt.Fprintf(t.out, "  %s%s\n", message.Both("services/spoke", ms(spoken.First), ms(spoken.Total), ms(spoken.Length)), cost(price.Spoken(utf8.RuneCountInString(said))))
 	case one.ASR != nil:
 		heard, err := t.hear(ctx, one.ASR, said, sound)
 		if err != nil {

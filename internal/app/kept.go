@@ -10,6 +10,7 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/connection"
+	"xiaozhi/internal/config"
 	"xiaozhi/internal/recording"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -25,9 +26,10 @@ import (
 type keeper struct {
 	store    *store.Store
 	deviceID string
-	valid    func(keep func())   // runs keep unless the device was forgotten
-	sources  []mcp.Source        // of the device's tools
-	sound    *recording.Recorder // nil: none is kept
+	valid    func(keep func())       // runs keep unless the device was forgotten
+	sources  []mcp.Source            // of the device's tools
+	sound    *recording.Recorder     // nil: none is kept
+	prices   map[string]config.Price // of services, by name
 
 	mu    sync.Mutex
 	calls map[string]router.Record // that have ended, by id; at most maxKeptCalls
@@ -50,7 +52,7 @@ func (a *App) keeper(s wire.Session, sources ...mcp.Source) *keeper {
 		return nil
 	}
 	k := &keeper{
-		store: a.stored, sound: a.recorders.turns, deviceID: s.DeviceID, valid: a.forgetting.since(s.DeviceID), sources: sources, calls: map[string]router.Record{},
+		store: a.stored, sound: a.recorders.turns, deviceID: s.DeviceID, valid: a.forgetting.since(s.DeviceID), sources: sources, prices: prices(a.cfg), calls: map[string]router.Record{},
 	}
 	k.valid(func() { k.store.Log.Seen(s.DeviceID, store.Seen{HelloAt: time.Now()}) })
 	return k
@@ -183,6 +185,7 @@ func (k *keeper) Turn(t *agent.Turn) {
 			Frames: f.Frames, Underruns: f.Underruns, Steps: f.Steps, Speculation: f.Speculation, ASRName: f.ASRName, LLMName: f.LLMName, TTSName: f.TTSName,
 		},
 	}
+	k.spent(&e.Turn, f.Attempts)
 	calls, messages, at := k.ended(), t.Messages, t.At
 	e.Rest = func(e *store.Entry) {
 		e.Messages, e.Calls = storedMessages(messages), storedCalls(messages, calls, at)

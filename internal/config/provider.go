@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
@@ -80,10 +79,8 @@ func (p Price) Tokens(u providers.Usage) float64 {
 // Hearing returns what recognising so much sound costs.
 func (p Price) Hearing(d time.Duration) float64 { return d.Minutes() * p.Minute }
 
-// Speech returns what speaking a text costs.
-func (p Price) Speech(words string) float64 {
-	return float64(utf8.RuneCountInString(words)) * p.Characters / 1000
-}
+// Spoken returns what speaking so many characters costs.
+func (p Price) Spoken(characters int) float64 { return float64(characters) * p.Characters / 1000 }
 
 // Synthesis configures the speech that a provider makes.
 type Synthesis struct {

@@ -16,6 +16,7 @@ type Times struct {
 	Transcript  time.Time // its text was there
 	ASR         string    // the recogniser
 	Discarded   int       // speculations that were discarded before it
+	Attempts    []Attempt // of recognisers
 }
 
 // Turn collects the times of one turn. Its methods may be called at the same time.
@@ -32,6 +33,7 @@ type Turn struct {
 	tokens     Tokens
 	llm, tts   string // the providers that answered
 	tools      []slog.Attr
+	attempts   []Attempt // of models and voices
 }
 
 // New makes the timeline of a turn that answers such an utterance.
@@ -122,12 +124,14 @@ type Figures struct {
 	ASRName, LLMName, TTSName                       string // the providers that answered; "": none was asked
 	Tokens                                          Tokens // zero: no model has said
 	Tools                                           []slog.Attr
+	Attempts                                        []Attempt
 }
 
 // Figures returns the figures of the turn as they are now.
 func (t *Turn) Figures(p Playback) Figures {
 	frames, underruns, minLead := p.Counters()
 	frame := p.FirstFrame()
+	attempts := t.Attempts()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Figures{
@@ -135,7 +139,7 @@ func (t *Turn) Figures(p Playback) Figures {
 		TTFT: between(t.llmAsked, t.firstToken), TTFS: t.waited(t.llmAsked, until(t.ttsAsked, frame)), TTFB: t.waited(t.ttsAsked, until(t.firstSound, frame)),
 		Added: t.added(frame), E2E: between(t.of.EndOfSpeech, frame), LeadMin: minLead,
 		Underruns: underruns, Frames: frames, Steps: t.steps, Speculation: t.speculation, Discarded: t.of.Discarded,
-		ASRName: t.of.ASR, LLMName: t.llm, TTSName: t.tts, Tokens: t.tokens, Tools: t.tools,
+		ASRName: t.of.ASR, LLMName: t.llm, TTSName: t.tts, Tokens: t.tokens, Tools: t.tools, Attempts: attempts,
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"time"
 
 	"xiaozhi/audio"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/providers"
 )
 
@@ -116,6 +118,7 @@ func (a *ASR) listen(ctx context.Context, req providers.ASRRequest, s *asrStream
 	r.last = func(tr providers.Transcript) bool { return tr.Final }
 	r.empty = errNoFinal
 	r.ready = s.complete
+	r.close = func(a *timeline.Attempt) { a.Sound = time.Duration(s.length()) * time.Second / time.Duration(req.Rate) }
 	if err := r.run(ctx, free); err != nil {
 		yield(providers.Transcript{}, err)
 	}
@@ -160,6 +163,13 @@ func (s *asrStream) of(i int, fresh bool, open func() (providers.ASRStream, erro
 	}
 	s.live[i] = stream
 	return stream, nil
+}
+
+// length is how much sound there is, in samples.
+func (s *asrStream) length() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pcm)
 }
 
 // drop ends what a member hears.

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"xiaozhi/internal/timeline"
 	"xiaozhi/providers"
 )
 
@@ -110,6 +111,11 @@ func (l *LLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[
 			if r.winner < 0 && d.Text == "" && len(d.ToolCalls) == 0 {
 				d.Echo = providers.Echo{} // it may be another's message in the end
 			}
+		}
+		r.spent = func(d providers.Delta, a *timeline.Attempt) {
+			a.Tokens.Prompt += d.Usage.Prompt
+			a.Tokens.Completion += d.Usage.Completion
+			a.Cached += d.Usage.Cached
 		}
 		r.may = func(i int) bool { return l.mayAsk(i, r.live) }
 		if err := r.run(ctx, nil); err != nil {

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"xiaozhi/internal/timeline"
 )
 
 var (
@@ -46,6 +48,7 @@ type event[V any] struct {
 // may use its buffers again.
 type race[P named, V any] struct {
 	policy[V]
+	ctx   context.Context //nolint:containedctx // of run, for the record of its attempts
 	walk  *run[P]
 	yield func(V, error) bool
 
@@ -54,6 +57,7 @@ type race[P named, V any] struct {
 	live   map[int]context.CancelFunc // those being asked
 	dead   []int                      // those that gave no answer
 	hold   *event[V]                  // the doubtful answer
+	record map[int]*timeline.Attempt  // of those being asked
 
 	events chan event[V] // unbuffered: a pump is never ahead of the consumer
 	taken  chan struct{} // lets the pump whose value was handled go on
@@ -66,11 +70,13 @@ type race[P named, V any] struct {
 type policy[V any] struct {
 	ask   func(ctx context.Context, member int) iter.Seq2[V, error]
 	weigh func(member int, v V) weight
-	name  func(v *V, provider string) // sets the provider's name, where there is none yet
-	last  func(v V) bool              // whether the stream is complete with it, before it ends
-	may   func(member int) bool       // whether it may be asked now
-	empty error                       // of a member that ends without an answer; nil: that is an answer
-	ready <-chan struct{}             // closed when lateness begins to count; nil: with the asking
+	name  func(v *V, provider string)    // sets the provider's name, where there is none yet
+	last  func(v V) bool                 // whether the stream is complete with it, before it ends
+	may   func(member int) bool          // whether it may be asked now
+	empty error                          // of a member that ends without an answer; nil: that is an answer
+	ready <-chan struct{}                // closed when lateness begins to count; nil: with the asking
+	spent func(v V, a *timeline.Attempt) // adds what a value says of its cost; nil: nothing
+	close func(a *timeline.Attempt)      // adds what is known at the end of an attempt; nil: nothing
 }
 
 // newRace makes a race along the members of the walk. ask, weigh and name are to be set.
@@ -78,7 +84,7 @@ func newRace[P named, V any](walk *run[P], yield func(V, error) bool) *race[P, V
 	return &race[P, V]{
 		policy: policy[V]{last: func(V) bool { return false }, may: anyMember, empty: errEmpty},
 		walk:   walk, yield: yield, winner: -1,
-		live: map[int]context.CancelFunc{}, events: make(chan event[V]), taken: make(chan struct{}),
+		live: map[int]context.CancelFunc{}, record: map[int]*timeline.Attempt{}, events: make(chan event[V]), taken: make(chan struct{}),
 	}
 }
 
@@ -87,6 +93,7 @@ func newRace[P named, V any](walk *run[P], yield func(V, error) bool) *race[P, V
 // already; nil: no member is.
 func (r *race[P, V]) run(ctx context.Context, first context.CancelFunc) error {
 	raceCtx, cancel := context.WithCancel(ctx)
+	r.ctx = ctx
 	r.late = time.NewTimer(time.Hour)
 	r.late.Stop()
 	defer r.pumps.Wait()
@@ -144,6 +151,7 @@ func (r *race[P, V]) enter(ctx context.Context, i int, free func()) {
 	memberCtx, cancel := context.WithCancel(ctx)
 	gone := make(chan struct{})
 	r.asked = append(r.asked, i)
+	r.record[i] = &timeline.Attempt{Op: r.walk.op, Provider: r.walk.members[i].Name(), Asked: time.Now()}
 	r.live[i] = func() { cancel(); free(); close(gone) }
 	r.wait(i, 1)
 	r.pumps.Go(func() { r.pump(memberCtx, i, gone) })
@@ -220,6 +228,14 @@ func (r *race[P, V]) value(e event[V]) (over bool, err error) {
 	if r.winner < 0 {
 		w = r.weigh(e.member, e.value)
 	}
+	if a := r.record[e.member]; a != nil {
+		if a.First == 0 {
+			a.First = max(time.Since(a.Asked), 1)
+		}
+		if r.spent != nil {
+			r.spent(e.value, a)
+		}
+	}
 	switch {
 	case w == doubt && len(r.live) > 1:
 		r.settle(e.member, nil)
@@ -247,6 +263,7 @@ func (r *race[P, V]) value(e event[V]) (over bool, err error) {
 func (r *race[P, V]) failed(ctx context.Context, i int, err error) (over bool, _ error) {
 	r.live[i]()
 	delete(r.live, i)
+	r.ended(i, timeline.Failed, err)
 	r.dead = append(r.dead, i)
 	r.walk.fail(i, err)
 	switch {
@@ -276,6 +293,7 @@ func (r *race[P, V]) win(winner int) {
 		case ok:
 			free()
 			delete(r.live, i)
+			r.ended(i, timeline.Lost, nil)
 			r.walk.breakers[i].released()
 		}
 	}
@@ -285,7 +303,35 @@ func (r *race[P, V]) win(winner int) {
 func (r *race[P, V]) settle(i int, err error) {
 	r.live[i]()
 	delete(r.live, i)
+	switch {
+	case err == nil:
+		r.ended(i, timeline.Answered, nil)
+	case errors.Is(err, errLate):
+		r.ended(i, timeline.Lost, nil)
+	default:
+		r.ended(i, timeline.Failed, err)
+	}
 	r.walk.report(i, err)
+}
+
+// ended notes what came of asking a member.
+func (r *race[P, V]) ended(i int, outcome timeline.Outcome, err error) {
+	a := r.record[i]
+	if a == nil {
+		return
+	}
+	delete(r.record, i)
+	if outcome == timeline.Failed && isContext(err) {
+		outcome, err = timeline.Left, nil
+	}
+	a.Outcome, a.Took = outcome, time.Since(a.Asked)
+	if err != nil {
+		a.Fault = err.Error()
+	}
+	if r.close != nil {
+		r.close(a)
+	}
+	timeline.NoteAttempt(r.ctx, *a)
 }
 
 // release releases the members that are left when the consumer leaves or the context ends.
@@ -293,8 +339,10 @@ func (r *race[P, V]) release() {
 	for i, cancel := range r.live {
 		cancel()
 		if i == r.winner {
+			r.ended(i, timeline.Answered, nil)
 			r.walk.breakers[i].succeeded() // it was answering
 		} else {
+			r.ended(i, timeline.Left, nil)
 			r.walk.breakers[i].released()
 		}
 	}

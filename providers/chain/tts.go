@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"xiaozhi/internal/timeline"
 	"xiaozhi/providers"
 )
 
@@ -56,6 +57,8 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 			}
 			r.name = func(sound *providers.Sound, who string) { sound.Provider = cmp.Or(sound.Provider, who) }
 			r.empty = nil // of a sentence with nothing to say
+			characters := utf8.RuneCountInString(req.Text)
+			r.close = func(a *timeline.Attempt) { a.Characters = characters }
 			err := r.run(ctx, nil)
 			switch {
 			case err == nil:
