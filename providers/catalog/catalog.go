@@ -41,6 +41,7 @@ func Kinds() []service.Kind {
 	all := append(openai.Kinds(), openai.SpeechKinds()...)
 	all = append(all, dashscope.Kind(), volcengine.Kind(), iflytek.Kind(), aliyun.Kind(), tencent.Kind(), minimax.Kind(), baidu.Kind())
 	all = append(all, models()...)
+	all = append(all, platforms()...)
 	all = append(all, deepgram.Kind(), elevenlabs.Kind(), azure.Kind(), cartesia.Kind())
 	all = append(all, funasr.Kind(), sherpa.Kind(), wyoming.Kind(), piper.Kind(), vosk.Kind(), whispercpp.Kind(), edge.Kind())
 	all = append(all, sherpaserver.Kind(), gptsovits.Kind(), indextts.Kind(), cosyvoice.Kind())

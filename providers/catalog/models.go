@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"xiaozhi/providers/anthropic"
+	"xiaozhi/providers/dify"
 	"xiaozhi/providers/gemini"
 	"xiaozhi/providers/ollama"
 	"xiaozhi/providers/responses"
@@ -11,4 +12,9 @@ import (
 // models are the kinds whose language models have a protocol of their own.
 func models() []service.Kind {
 	return []service.Kind{responses.Kind(), anthropic.Kind(), gemini.Kind(), ollama.Kind()}
+}
+
+// platforms are the kinds that keep the dialogue themselves.
+func platforms() []service.Kind {
+	return []service.Kind{dify.Kind()}
 }

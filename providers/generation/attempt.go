@@ -76,7 +76,7 @@ func (a *attempt) ask(ctx context.Context, step providers.LLMRequest) (io.ReadCl
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // one that cannot be read is none
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-	case media == "text/html", media == "application/json" && !a.m.o.JSON:
+	case media == "text/html" && !a.m.o.Plain, media == "application/json" && !a.m.o.JSON:
 	default:
 		return resp.Body, nil
 	}
@@ -118,13 +118,13 @@ func (a *attempt) stream(body io.Reader, answer Answer, g *transport.Guard) erro
 		}
 		e, err := events.Next()
 		g.Disarm()
-		if errors.Is(err, io.EOF) {
-			return errors.New("the stream ended before the answer was complete")
+		switch {
+		case errors.Is(err, io.EOF):
+			complete, err = true, atEOF(answer, a.give)
+		case err == nil:
+			complete, err = answer.Event(e, a.give)
 		}
-		if err != nil {
-			return err
-		}
-		if complete, err = answer.Event(e, a.give); err != nil || a.stage == left {
+		if err != nil || a.stage == left {
 			return err
 		}
 		if a.text > maxText {
@@ -146,6 +146,14 @@ func (a *attempt) stream(body io.Reader, answer Answer, g *transport.Guard) erro
 	g.Disarm()
 	a.emit(providers.Delta{Usage: a.usage, Echo: a.echo})
 	return nil
+}
+
+// atEOF ends an answer with its stream, if it is one of those that may.
+func atEOF(answer Answer, give Give) error {
+	if e, ok := answer.(Ending); ok {
+		return e.EOF(give)
+	}
+	return ErrIncomplete
 }
 
 // account keeps what a step has cost.

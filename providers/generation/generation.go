@@ -44,6 +44,15 @@ type Answer interface {
 	End(give Give) error
 }
 
+// Ending is an [Answer] that may be over with its stream, without a word of that.
+type Ending interface {
+	// EOF reads the end of the stream. It returns [ErrIncomplete] if there must be more.
+	EOF(give Give) error
+}
+
+// ErrIncomplete says that a stream broke off.
+var ErrIncomplete = errors.New("the stream ended before the answer was complete")
+
 // Give takes a piece of an answer. Usage and Echo are kept until the end.
 type Give func(d providers.Delta)
 
@@ -58,6 +67,7 @@ type Options struct {
 	Drain   time.Duration // for the end of a finished stream: what it has cost, and its connection for another request; 100 ms if 0
 	Lines   bool          // the stream is lines of JSON, not events
 	JSON    bool          // answers may be said to be JSON, which stands for a refusal elsewhere
+	Plain   bool          // answers may be said to be HTML, as plain text is by some servers
 }
 
 // Model is a language model behind HTTP. It may be used by any number of goroutines at once.

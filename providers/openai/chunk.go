@@ -88,7 +88,7 @@ type answer struct {
 	owner string
 	mode  EchoMode
 
-	think    thinkFilter
+	think    generation.ThinkFilter
 	calls    assembler
 	reasoned strings.Builder // what is to be echoed as reasoning_content
 	details  detailList
@@ -150,7 +150,7 @@ func (a *answer) piece(p *piece, give generation.Give) error {
 	if a.mode == EchoContent && a.reasoned.Len() <= providers.MaxEcho {
 		a.reasoned.WriteString(thought)
 	}
-	text, inline := a.think.push(p.Content.text + p.Refusal.text)
+	text, inline := a.think.Push(p.Content.text + p.Refusal.text)
 	give(providers.Delta{Text: text, Thought: thought + p.Content.thought + inline})
 	for _, call := range p.ToolCalls {
 		calls, err := a.calls.push(call)
@@ -171,7 +171,7 @@ func (a *answer) finish(reason string) error {
 	case "error", "network_error", "insufficient_system_resource", "abort":
 		return transport.Refused(providers.Unavailable, reason, "the server ended the answer with an error")
 	case "sensitive", "content_filter":
-		if !a.think.solid {
+		if !a.think.Solid() {
 			return transport.Refused(providers.BadRequest, reason, "the server's filter refused to answer")
 		}
 	}
@@ -181,7 +181,7 @@ func (a *answer) finish(reason string) error {
 
 // End gives what was held back.
 func (a *answer) End(give generation.Give) error {
-	text, thought := a.think.flush()
+	text, thought := a.think.Flush()
 	give(providers.Delta{Text: text, Thought: thought})
 	calls, err := a.calls.give(true)
 	if err != nil {

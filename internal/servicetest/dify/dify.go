@@ -153,6 +153,7 @@ func (f *Fake) stop(w http.ResponseWriter, r *http.Request, task string) {
 	f.stops = append(f.stops, Stop{task, q.User})
 	if run := f.running[task]; run != nil && run.user == q.User {
 		run.stop()
+		delete(f.running, task) // its reader may be gone
 	}
 	f.mu.Unlock()
 	f.Refuse(w, http.StatusOK, `{"result":"success"}`)

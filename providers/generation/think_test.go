@@ -1,4 +1,4 @@
-package openai
+package generation
 
 import (
 	"strings"
@@ -30,13 +30,13 @@ func TestThinkFilter(t *testing.T) {
 
 // filter sends text through in pieces.
 func filter(in string, size int) (text, thought string) {
-	var f thinkFilter
+	var f ThinkFilter
 	for in != "" {
 		n := min(size, len(in))
-		a, b := f.push(in[:n])
+		a, b := f.Push(in[:n])
 		text, thought, in = text+a, thought+b, in[n:]
 	}
-	a, b := f.flush()
+	a, b := f.Flush()
 	return text + a, thought + b
 }
 
