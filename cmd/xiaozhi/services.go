@@ -145,7 +145,7 @@ func (t *trier) test(ctx context.Context, name string) error {
 	for _, r := range roles {
 		one := t.s.Try(ctx, name, r)
 		if one.Err != nil {
-			fmt.Fprintf(t.out, "%s  %s\n", r, message.Both("services/not-made", one.Err))
+			fmt.Fprintf(t.out, "%s  %s\n", r, message.Both("services/not-made")+": "+one.Err.Error())
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", r, one.Err))
 			continue
 		}
@@ -207,7 +207,7 @@ func (t *trier) try(ctx context.Context, name string, one app.Tried, said string
 		if heard.Partial > 0 {
 			partial = ms(heard.Partial)
 		}
-		fmt.Fprintf(t.out, "  %s%s\n", message.Both("services/heard", heard.Text, partial, ms(heard.Final), heard.Wrong*100),
+		fmt.Fprintf(t.out, "  %q: %s%s\n", heard.Text, message.Both("services/heard", partial, ms(heard.Final), heard.Wrong*100),
 			cost(price.Hearing(audio.Recognition.Duration(len(*sound)))))
 	default:
 		thought, err := probe.Think(ctx, one.LLM, probe.Thermometer(message.In(text.Lang(t.f.language), "services/question"), t.f.language))
@@ -218,7 +218,7 @@ func (t *trier) try(ctx context.Context, name string, one app.Tried, said string
 		if !thought.Called {
 			called = message.Both("services/tool-not-called")
 		}
-		fmt.Fprintf(t.out, "  %s; %s%s\n", message.Both("services/thought", thought.Text, ms(thought.First), ms(thought.Total), thought.Usage.Prompt, thought.Usage.Completion),
+		fmt.Fprintf(t.out, "  %q: %s; %s%s\n", thought.Text, message.Both("services/thought", ms(thought.First), ms(thought.Total), thought.Usage.Prompt, thought.Usage.Completion),
 			called, cost(price.Tokens(thought.Usage)))
 	}
 	return nil
@@ -271,7 +271,7 @@ func at16k(pcm []int16, rate int) ([]int16, error) {
 func (t *trier) voices(ctx context.Context, name string) error {
 	all, err := t.s.Voices(ctx, name)
 	if err != nil {
-		return err
+		return errors.New(explainService(err))
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(t.out, message.Both("services/no-voices", name))

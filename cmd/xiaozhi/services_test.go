@@ -37,7 +37,7 @@ providers:
 	}{
 		{[]string{"list"}, 0, []string{"asr", "mine", "ok", "lost", "providers.lost.api_key"}},
 		{[]string{"test", "mine", "--role", "tts", "--runs", "2", "--text", "ten signs!"}, 0, []string{"first sound after", "cost 0.020000"}},
-		{[]string{"test", "mine", "--role", "asr", "--text", servicetest.Words}, 0, []string{"heard", "cost 0."}},
+		{[]string{"test", "mine", "--role", "asr", "--text", servicetest.Words}, 0, []string{`"今天天气怎么样 and the lamp": first text`, "cost 0."}},
 		{[]string{"test", "wrong", "--role", "tts"}, 1, []string{"the key is wrong"}},
 		{[]string{"test", "mine", "--role", "ears"}, 2, nil},
 		{[]string{"test", "nobody"}, 1, []string{"there is no service nobody"}},

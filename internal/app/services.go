@@ -218,6 +218,9 @@ func describe(k service.Kind, s service.Section, r service.Role, provider any) s
 	if u, err := url.Parse(at); err == nil {
 		u.User, u.RawQuery, u.Fragment = nil, "", ""
 		at = u.String()
+		if s.BaseURL == "" && r != service.LLM { // the path, and often the scheme, is another one for speech
+			at = u.Host
+		}
 	}
 	what := cmp.Or(model, k.Title)
 	if at == "" {
