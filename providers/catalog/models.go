@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"xiaozhi/providers/anthropic"
+	"xiaozhi/providers/coze"
 	"xiaozhi/providers/dify"
 	"xiaozhi/providers/gemini"
 	"xiaozhi/providers/ollama"
@@ -16,5 +17,5 @@ func models() []service.Kind {
 
 // platforms are the kinds that keep the dialogue themselves.
 func platforms() []service.Kind {
-	return []service.Kind{dify.Kind()}
+	return []service.Kind{dify.Kind(), coze.Kind()}
 }

@@ -47,6 +47,8 @@ type Turn struct {
 	Talk string // what the service calls the dialogue; "" begins one
 	Run  string // what the service calls the answer under way; "" if it cannot be stopped
 
+	Waits bool // the service waits for what tools give
+
 	complete bool
 }
 
@@ -88,6 +90,9 @@ func (m *Model) Capabilities() providers.Capabilities {
 func (m *Model) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
 	return func(yield func(providers.Delta, error) bool) {
 		key := keyOf(req)
+		if !handsIn(req) { // it waits for results that will not come
+			m.stop(ctx, key, m.talks.waiting(key, req))
+		}
 		if err := m.talks.settle(ctx, key); err != nil {
 			yield(providers.Delta{}, err)
 			return
@@ -104,6 +109,12 @@ func (m *Model) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq
 			yield(providers.Delta{}, failed)
 		}
 	}
+}
+
+// handsIn reports whether a request brings what tools have given.
+func handsIn(req providers.LLMRequest) bool {
+	n := len(req.Messages)
+	return n > 0 && req.Messages[n-1].Role == providers.RoleTool
 }
 
 // lost reports whether a failure says that the dialogue is gone.
@@ -129,7 +140,7 @@ type asking struct {
 // is stopped. It returns the failure.
 func (a *asking) run(ctx context.Context, yield func(providers.Delta, error) bool) (failed error) {
 	defer func() {
-		a.m.talks.keep(a.key, a.turn.Talk)
+		a.m.talks.keep(a.key, a.turn)
 		if !a.turn.complete {
 			a.m.stop(ctx, a.key, a.turn)
 		}
@@ -177,4 +188,4 @@ func (m *Model) stop(ctx context.Context, key string, t *Turn) {
 }
 
 // reset takes back what an earlier try has noted of the answer under way.
-func (t *Turn) reset() { t.Run, t.complete = "", false }
+func (t *Turn) reset() { t.Run, t.Waits, t.complete = "", false, false }

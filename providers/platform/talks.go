@@ -18,6 +18,7 @@ const maxTalks = 4096
 // talk is what is known of a dialogue.
 type talk struct {
 	id       string // as the service calls it
+	waits    string // the answer that waits for what tools give; "" if none does
 	last     time.Time
 	stopping <-chan struct{} // closed when the answer before was stopped; nil: it came to its end
 }
@@ -62,15 +63,27 @@ func (s *talks) turn(key string, req providers.LLMRequest) *Turn {
 	return t
 }
 
-// keep remembers what the service calls a dialogue.
-func (s *talks) keep(key, id string) {
-	if key == "" || id == "" {
+// keep remembers what the service calls the dialogue of a turn, and whether it waits.
+func (s *talks) keep(key string, t *Turn) {
+	if key == "" || t.Talk == "" {
 		return
 	}
 	s.known.Update(key, func(old talk) (talk, int) {
-		old.id, old.last = id, time.Now()
+		old.id, old.last, old.waits = t.Talk, time.Now(), ""
+		if t.Waits {
+			old.waits = t.Run
+		}
 		return old, 1
 	})
+}
+
+// waiting returns the turn of a dialogue that waits for what tools give; it is one that
+// cannot be stopped if none does.
+func (s *talks) waiting(key string, req providers.LLMRequest) *Turn {
+	t := s.turn(key, req)
+	known, _ := s.known.Peek(key)
+	t.Run = known.waits
+	return t
 }
 
 // forget drops a dialogue.
