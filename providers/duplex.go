@@ -25,17 +25,24 @@ type Duplex interface {
 	Open(ctx context.Context, req DuplexRequest) (DuplexSession, error)
 }
 
-// DuplexSession is one talk. Write belongs to one goroutine, all else to another.
+// DuplexSession is one talk. Write belongs to one goroutine, Respond, Truncate and Discard
+// to another; Close may be called by any, at any time and more than once. The end of the
+// context of Open ends it too. Where the service ends its own session, the next utterance
+// begins another, with what was said until then.
 type DuplexSession interface {
 	// Write hands over sound of the microphone, mono at 16 kHz. It copies pcm and
 	// never waits; more than [MaxUtterance] without an answer fails.
 	Write(pcm []int16) error
 	// Respond ends what the user says and streams the answer; with results it goes on
-	// after tool calls. Leaving the loop cancels the answer. An error is the last thing
-	// yielded.
+	// after tool calls, which end the loop. Leaving the loop cancels the answer. An
+	// error is the last thing yielded; what was written until then is given up.
 	Respond(ctx context.Context, results []ToolResult) iter.Seq2[DuplexDelta, error]
-	// Truncate says, after a cut, how much of the last answer's sound was played.
+	// Truncate says, after a cut, how much was played of the sound since the last
+	// Respond without results. It does not wait.
 	Truncate(heard time.Duration) error
+	// Discard gives up what was written since the last Respond: it was no utterance. It
+	// does not wait.
+	Discard() error
 	// Close ends the session and frees its connection without waiting for the other side.
 	Close() error
 }

@@ -24,6 +24,7 @@ import (
 	"xiaozhi/providers/indextts"
 	"xiaozhi/providers/minimax"
 	"xiaozhi/providers/openai"
+	"xiaozhi/providers/openairealtime"
 	"xiaozhi/providers/piper"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/sherpa"
@@ -46,6 +47,7 @@ func Kinds() []service.Kind {
 	all = append(all, funasr.Kind(), sherpa.Kind(), wyoming.Kind(), piper.Kind(), vosk.Kind(), whispercpp.Kind(), edge.Kind())
 	all = append(all, sherpaserver.Kind(), gptsovits.Kind(), indextts.Kind(), cosyvoice.Kind())
 	all = append(all, fishspeech.Kinds()...)
+	all = append(all, openairealtime.Kinds()...)
 	var out []service.Kind
 	for _, k := range all {
 		if i := slices.IndexFunc(out, func(o service.Kind) bool { return o.Type == k.Type }); i >= 0 {
