@@ -3,9 +3,11 @@
 package catalog
 
 import (
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/aliyun"
@@ -90,21 +92,30 @@ func join(a, b service.Kind) service.Kind {
 	a.More = append(slices.Clone(a.More), b.More...)
 	a.Extra = a.Extra || b.Extra
 	if a.ASR == nil && b.ASR != nil {
-		a.ASR = func(s service.Section) (providers.ASR, error) { return b.ASR(elsewhere(s)) }
+		a.ASR = func(s service.Section) (providers.ASR, error) { return within(b, s, b.ASR) }
 	}
 	if a.TTS == nil && b.TTS != nil {
-		a.TTS = func(s service.Section) (providers.TTS, error) { return b.TTS(elsewhere(s)) }
+		a.TTS = func(s service.Section) (providers.TTS, error) { return within(b, s, b.TTS) }
 	}
 	if a.LLM == nil && b.LLM != nil {
-		a.LLM = func(s service.Section) (providers.LLM, error) { return b.LLM(elsewhere(s)) }
+		a.LLM = func(s service.Section) (providers.LLM, error) { return within(b, s, b.LLM) }
 	}
 	if a.Realtime == nil && b.Realtime != nil {
-		a.Realtime = func(s service.Section) (providers.Duplex, error) { return b.Realtime(elsewhere(s)) }
+		a.Realtime = func(s service.Section) (providers.Duplex, error) { return within(b, s, b.Realtime) }
 	}
 	if a.ListVoices == nil {
 		a.ListVoices = b.ListVoices
 	}
 	return a
+}
+
+// within makes what a kind does, in a region that it has: another one of the same type may
+// have more.
+func within[T any](k service.Kind, s service.Section, make func(service.Section) (T, error)) (made T, err error) {
+	if _, known := k.Regions[s.Region]; s.Region != "" && s.BaseURL == "" && !known {
+		return made, fmt.Errorf("%s: region: %s is none for this role, only %s", s.Name, s.Region, strings.Join(slices.Sorted(maps.Keys(k.Regions)), ", "))
+	}
+	return make(elsewhere(s))
 }
 
 // elsewhere makes the settings of a kind whose path differs from that which base_url was

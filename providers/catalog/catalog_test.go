@@ -44,6 +44,21 @@ func TestKindsAreWhole(t *testing.T) {
 	}
 }
 
+// TestRegionOfOneRole: a region that only the models of a type have is not taken for that of
+// its speech, which would go to another country.
+func TestRegionOfOneRole(t *testing.T) {
+	k, _ := Find(Kinds(), "dashscope")
+	for region, ok := range map[string]bool{"us": false, "intl": true, "": true} {
+		s := service.Section{Name: "mine", Key: "k", Region: region}
+		if _, err := k.ASR(s); (err == nil) != ok {
+			t.Errorf("region %q: a recogniser: %v", region, err)
+		}
+		if _, err := k.LLM(s); err != nil {
+			t.Errorf("region %q: a model: %v", region, err)
+		}
+	}
+}
+
 func TestSharedAddressKeepsTheHost(t *testing.T) {
 	s := elsewhere(service.Section{BaseURL: "http://127.0.0.1:9/compatible-mode/v1?x=y"})
 	if s.BaseURL != "http://127.0.0.1:9" {
