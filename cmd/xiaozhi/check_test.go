@@ -43,6 +43,7 @@ func TestCheckSettings(t *testing.T) {
 			env:    []string{"XIAOZHI_LLM=mine,rules"},
 			stdout: []string{"mine", "left out", "NO_SUCH_KEY", "the settings are fine"},
 		},
+		"no voice": {config: "tts: [iflytek]\n", stdout: []string{"IFLYTEK_API_KEY", "no voice can be used"}},
 		"key set": {
 			config: "providers: {mine: {type: openai, model: m, base_url: \"http://127.0.0.1:1/v1\", api_key: \"${MY_KEY}\"}}\n",
 			env:    []string{"XIAOZHI_LLM=mine,rules", "MY_KEY=" + secret},

@@ -334,6 +334,7 @@ func (f *resolver) voices(ctx context.Context, names []string) (providers.TTS, e
 	tts, _, err := once(f, chainKey("TTS", names), func() (providers.TTS, error) {
 		members := gather(ctx, f, "TTS", names, f.voice)
 		if len(members) == 0 {
+			f.report.found("TTS", message.Both("app/no-voice"))
 			return unavailable{"TTS", names}, nil
 		}
 		patience := f.patience(func(p config.Provider) time.Duration { return p.FirstSound })
