@@ -26,7 +26,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME    ?= 10s
 ARGS        ?=
 
-.PHONY: all run build test test-all quality e2e check lint fuzz bench gobench vuln phrases conformance clean
+.PHONY: all run build test test-all contract quality e2e check lint fuzz bench gobench vuln phrases conformance clean
 
 all: build
 
@@ -56,6 +56,9 @@ test-all: ## before a release: make test, storms, quality of recognition, all of
 	@$(MAKE) --no-print-directory quality
 	TEST_ALL=1 go test -race -parallel 4 -timeout 60m ./e2e
 	@scripts/conformance.sh
+
+contract: ## all providers against the contract of their role, as a table: each service beside each fault; make contract ARGS=-race
+	@scripts/contract.sh $(ARGS)
 
 quality: ## how much of the recordings is recognised: the tables of providers/pocketsphinx/README.md
 	TEST_ALL=1 go test -v -timeout 60m -run '^TestQuality$$' ./providers/pocketsphinx

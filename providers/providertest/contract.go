@@ -7,8 +7,9 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"runtime"
+	"runtime/pprof"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +69,10 @@ const (
 	cleanUp = 10 * time.Second
 )
 
+// rowsOf is the attribute of a test that says of which role its parts are rows of the
+// contract; scripts/contract.sh makes a table of them.
+const rowsOf = "contract"
+
 // section makes the settings of a test.
 func (c Case) section(s *servicetest.Server, limit time.Duration, log *slog.Logger) service.Section {
 	section := service.Section{
@@ -93,7 +98,8 @@ type trial struct {
 	errs []error
 }
 
-// each runs a test for every fault that the fake knows, and for none.
+// each runs a test for every fault that the fake knows, and for none. They run side by
+// side: most of their time they wait.
 func (c Case) each(t *testing.T, run func(*trial)) {
 	t.Helper()
 	probe := c.Fake(t)
@@ -102,6 +108,7 @@ func (c Case) each(t *testing.T, run func(*trial)) {
 			continue
 		}
 		t.Run(f.String(), func(t *testing.T) {
+			t.Parallel()
 			if why := c.Skip[f]; why != "" {
 				t.Skip(why)
 			}
@@ -115,6 +122,7 @@ func (c Case) try(t *testing.T, f servicetest.Fault, run func(*trial)) {
 	t.Helper()
 	tr := &trial{T: t, c: c, fake: c.Fake(t), f: f, logs: &safeBuffer{}}
 	tr.fake.Fail(f)
+	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("trial", t.Name())))
 	run(tr)
 	for _, shown := range append([]string{tr.logs.String()}, texts(tr.errs)...) {
 		for _, secret := range []string{servicetest.Key, servicetest.Secret} {
@@ -125,7 +133,7 @@ func (c Case) try(t *testing.T, f servicetest.Fault, run func(*trial)) {
 	}
 	if !c.Keeps {
 		tr.eventually("all connections are closed", func() bool { return tr.fake.Open() == 0 || tr.idleHTTP() })
-		tr.eventually("no goroutine is left", func() bool { return len(left()) == 0 })
+		tr.eventually("no goroutine is left", func() bool { return len(tr.left()) == 0 })
 	}
 }
 
@@ -178,23 +186,36 @@ func (tr *trial) eventually(what string, is func() bool) {
 	tr.Helper()
 	for end := time.Now().Add(cleanUp); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			tr.Errorf("not in time: %s; %d connections are open; goroutines:\n%s", what, tr.fake.Open(), strings.Join(left(), "\n\n"))
+			tr.Errorf("not in time: %s; %d connections are open; goroutines:\n%s", what, tr.fake.Open(), strings.Join(tr.left(), "\n\n"))
 			return
 		}
 	}
 }
 
-// left lists the goroutines of providers, but for those of net/http and of tests.
-func left() []string {
-	buf := make([]byte, 1<<20)
-	buf = buf[:runtime.Stack(buf, true)]
-	var out []string
-	for _, g := range strings.Split(string(buf), "\n\n") {
-		if strings.Contains(g, "xiaozhi/providers/") && !strings.Contains(g, "testing.tRunner") && !strings.Contains(g, "net/http.(*persistConn)") {
+// left lists the goroutines of providers that the test has begun, or whose beginner is not
+// known, but for those of net/http and of tests.
+func (tr *trial) left() (out []string) {
+	var all strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
+		return []string{err.Error()}
+	}
+	own := `"trial":` + strconv.Quote(tr.Name())
+	for g := range strings.SplitSeq(all.String(), "\n\n") {
+		switch {
+		case !strings.Contains(g, "xiaozhi/providers/"), strings.Contains(g, "testing.tRunner"), strings.Contains(g, "net/http.(*persistConn)"):
+		case strings.Contains(g, own), !strings.Contains(g, `"trial":`):
 			out = append(out, g)
 		}
 	}
 	return out
+}
+
+// after calls do in a goroutine of the test, so that what that begins is known to be its own.
+func after(d time.Duration, do func()) {
+	go func() {
+		time.Sleep(d)
+		do()
+	}()
 }
 
 // cancelled checks that a call ended by the context's own error, soon after its end.

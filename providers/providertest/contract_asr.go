@@ -14,6 +14,7 @@ import (
 // through every fault that the fake knows.
 func TestRecogniserContract(t *testing.T, c Case) {
 	t.Helper()
+	t.Attr(rowsOf, "recogniser")
 	c.each(t, func(tr *trial) {
 		a := tr.recogniser()
 		for range map[bool]int{false: 1, true: 2}[tr.f == servicetest.Stale || tr.f == servicetest.None] {
@@ -22,6 +23,7 @@ func TestRecogniserContract(t *testing.T, c Case) {
 		}
 	})
 	t.Run("nothing said", func(t *testing.T) {
+		t.Parallel()
 		c.try(t, servicetest.None, func(tr *trial) {
 			if _, final, err := tr.recognise(tr.recogniser(), make([]int16, 16000)); err != nil || final.Text != "" {
 				tr.Errorf("final %q, error %v", final.Text, err)
@@ -30,6 +32,7 @@ func TestRecogniserContract(t *testing.T, c Case) {
 	})
 	for name, when := range map[string]int{"while sound comes": 1, "after a partial text": 2, "after the end": 3} {
 		t.Run("cancelled "+name, func(t *testing.T) {
+			t.Parallel()
 			if c.Uploads && when == 2 {
 				t.Skip("there are no partial texts")
 			}
@@ -41,6 +44,7 @@ func TestRecogniserContract(t *testing.T, c Case) {
 		})
 	}
 	t.Run("many at once", func(t *testing.T) {
+		t.Parallel()
 		c.try(t, servicetest.None, func(tr *trial) {
 			a := tr.recogniser()
 			done := make(chan error)
@@ -181,11 +185,11 @@ func (tr *trial) cancelASR(when int) {
 	end := func() { begun = time.Now(); cancel() }
 	switch when {
 	case 1:
-		time.AfterFunc(20*time.Millisecond, func() { cancel() })
+		after(20*time.Millisecond, cancel)
 	case 3:
 		_ = s.CloseWrite()
 		if tr.f == servicetest.Late {
-			time.AfterFunc(50*time.Millisecond, func() { cancel() })
+			after(50*time.Millisecond, cancel)
 		} else {
 			end()
 		}

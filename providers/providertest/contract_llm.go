@@ -14,6 +14,7 @@ import (
 // every fault that the fake knows. Text of the case is the question.
 func TestModelContract(t *testing.T, c Case) {
 	t.Helper()
+	t.Attr(rowsOf, "model")
 	c.each(t, func(tr *trial) {
 		m := tr.model()
 		times := 1
@@ -28,6 +29,7 @@ func TestModelContract(t *testing.T, c Case) {
 		}
 	})
 	t.Run("cancelled before", func(t *testing.T) {
+		t.Parallel()
 		c.try(t, servicetest.None, func(tr *trial) {
 			ctx, cancel := context.WithCancel(tr.Context())
 			cancel()
@@ -36,21 +38,25 @@ func TestModelContract(t *testing.T, c Case) {
 			tr.cancelled(got.err, 0)
 		})
 	})
-	t.Run("cancelled in the middle", func(t *testing.T) { c.try(t, servicetest.None, (*trial).cancelAnswer) })
+	t.Run("cancelled in the middle", func(t *testing.T) {
+		t.Parallel()
+		c.try(t, servicetest.None, (*trial).cancelAnswer)
+	})
 	t.Run("cancelled while nothing comes", func(t *testing.T) {
+		t.Parallel()
 		if !c.Fake(t).Knows(servicetest.Silent) {
 			t.Skip("the fake cannot be silent")
 		}
 		c.try(t, servicetest.Silent, func(tr *trial) {
 			ctx, cancel := context.WithCancel(tr.Context())
 			var ended time.Time
-			timer := time.AfterFunc(soon/10, func() { ended = time.Now(); cancel() })
-			defer timer.Stop()
+			after(soon/10, func() { ended = time.Now(); cancel() })
 			got := tr.ask(ctx, tr.model(), nil)
 			tr.cancelled(got.err, time.Since(ended))
 		})
 	})
 	t.Run("the loop is left", func(t *testing.T) {
+		t.Parallel()
 		c.try(t, servicetest.None, func(tr *trial) {
 			m := tr.model()
 			for range m.Generate(tr.Context(), tr.question()) {
@@ -60,6 +66,7 @@ func TestModelContract(t *testing.T, c Case) {
 		})
 	})
 	t.Run("many at once", func(t *testing.T) {
+		t.Parallel()
 		c.try(t, servicetest.None, func(tr *trial) {
 			m := tr.model()
 			done := make(chan answer)

@@ -14,6 +14,7 @@ import (
 // every fault that the fake knows.
 func TestVoiceContract(t *testing.T, c Case) {
 	t.Helper()
+	t.Attr(rowsOf, "voice")
 	c.each(t, func(tr *trial) {
 		v := tr.voice()
 		for range map[bool]int{false: 1, true: 3}[tr.f == servicetest.Stale || tr.f == servicetest.None] {
@@ -24,6 +25,7 @@ func TestVoiceContract(t *testing.T, c Case) {
 		}
 	})
 	t.Run("nothing to say", func(t *testing.T) {
+		t.Parallel()
 		c.try(t, servicetest.None, func(tr *trial) {
 			for _, text := range []string{"", " ", "。", "!?"} {
 				if pieces, d, err := tr.say(tr.Context(), tr.voice(), text, nil); err != nil || pieces > 0 && text == "" {
@@ -34,6 +36,7 @@ func TestVoiceContract(t *testing.T, c Case) {
 	})
 	for name, early := range map[string]bool{"before": true, "in the middle": false} {
 		t.Run("cancelled "+name, func(t *testing.T) {
+			t.Parallel()
 			f := servicetest.None
 			if probe := c.Fake(t); !early && probe.Knows(servicetest.Slow) {
 				f = servicetest.Slow
@@ -42,6 +45,7 @@ func TestVoiceContract(t *testing.T, c Case) {
 		})
 	}
 	t.Run("the loop is left", func(t *testing.T) {
+		t.Parallel()
 		c.try(t, servicetest.None, func(tr *trial) {
 			v := tr.voice()
 			for range v.Synthesize(tr.Context(), tr.request(c.words())) {
@@ -51,6 +55,7 @@ func TestVoiceContract(t *testing.T, c Case) {
 		})
 	})
 	t.Run("many at once", func(t *testing.T) {
+		t.Parallel()
 		c.try(t, servicetest.None, func(tr *trial) {
 			v := tr.voice()
 			done := make(chan error)
