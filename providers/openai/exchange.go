@@ -1,33 +1,12 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/transport"
 )
-
-// post makes a request with a body of that type, of a path below the base URL. The caller
-// closes the body of the response. A status other than 200 to 299 is a [*transport.Refusal].
-func (o Options) post(ctx context.Context, path, kind string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.BaseURL+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, &transport.Refusal{Kind: providers.BadRequest, Text: "the request cannot be made"}
-	}
-	req.Header.Set("Content-Type", kind)
-	o.authorize(req)
-	resp, err := o.HTTPClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	if err := refusal(resp); err != nil {
-		_ = resp.Body.Close()
-		return nil, err
-	}
-	return resp, nil
-}
 
 // refusal returns the [*transport.Refusal] of a response whose status is not 200 to 299, else nil.
 func refusal(resp *http.Response) error {
@@ -76,20 +55,10 @@ func (o Options) wrap(ctx, reqCtx context.Context, op string, err error) error {
 	return o.account().Wrap(ctx, reqCtx, op, err)
 }
 
-var (
-	_ providers.Warmer = (*LLM)(nil)
-	_ providers.Warmer = (*ASR)(nil)
-	_ providers.Warmer = (*TTS)(nil)
-)
+var _ providers.Warmer = (*LLM)(nil)
 
 // Warm opens a connection for the next request, if none waits for it already.
 func (l *LLM) Warm(ctx context.Context) error { return l.o.warm(ctx) }
-
-// Warm opens a connection for the next request, if none waits for it already.
-func (a *ASR) Warm(ctx context.Context) error { return a.o.warm(ctx) }
-
-// Warm opens a connection for the next request, if none waits for it already.
-func (t *TTS) Warm(ctx context.Context) error { return t.o.warm(ctx) }
 
 // warm asks for the head of the list of models, which costs nothing.
 func (o Options) warm(ctx context.Context) error {

@@ -14,7 +14,7 @@ func TestHangUpReachesTheServer(t *testing.T) {
 	s := newServer(t)
 	o := options(t, s)
 	s.Reply(openaitest.Transcribe, openaitest.Reply{Hang: true})
-	llm, asr, tts := newLLM(t, o), newASR(t, o), newTTS(t, o)
+	llm, asr, tts := newLLM(t, o), newASR(t, section(t, s)), newTTS(t, section(t, s))
 	chat := func(ctx context.Context) {
 		for range llm.Generate(ctx, ask) { // until it ends
 		}

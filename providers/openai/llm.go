@@ -20,7 +20,7 @@ type LLM struct {
 
 // NewLLM checks the settings and makes the model's client. It asks the server nothing.
 func NewLLM(o Options) (*LLM, error) {
-	o, err := o.prepare("")
+	o, err := o.prepare()
 	if err != nil {
 		return nil, err
 	}

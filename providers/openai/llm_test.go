@@ -375,7 +375,7 @@ func TestFinishedAnswerKeepsItsConnection(t *testing.T) {
 	wire := o.HTTPClient.Transport.(*transport.HTTP)
 	dial := wire.DialContext
 	wire.DialContext = countDials(dial, &dials)
-	o, err := o.prepare("")
+	o, err := o.prepare()
 	if err != nil {
 		t.Fatal(err)
 	}

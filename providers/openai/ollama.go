@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/generation"
 	"xiaozhi/providers/transport"
 )
 
@@ -30,7 +31,7 @@ func FindOllama(ctx context.Context, base string) (model string, err error) {
 func findOllama(ctx context.Context, base string, limit time.Duration) (model string, err error) {
 	base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1")
 	o := Options{Name: "ollama", BaseURL: base, Timeouts: Timeouts{Connect: limit}}
-	if err := checkBaseURL(base); err != nil {
+	if err := generation.CheckURL(base); err != nil {
 		return "", fmt.Errorf("ollama: base_url: %w", err)
 	}
 	o.HTTPClient = NewHTTPClient(o.Timeouts)

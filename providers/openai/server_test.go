@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
+	"xiaozhi/providers/service"
 )
 
 // patience bounds what must happen; it decides no test that passes.
@@ -75,12 +76,23 @@ func options(t *testing.T, s *openaitest.Server) Options {
 	t.Helper()
 	o := Options{
 		Name: "fake", BaseURL: s.URL() + "/", APIKey: "sk-secret-key", Model: "m", Retries: -1,
-		Timeouts: Timeouts{FirstToken: patience, NextToken: patience, Transcribe: patience, FirstSound: patience, NextSound: patience},
+		Timeouts: Timeouts{FirstToken: patience, NextToken: patience},
 	}
 	client := NewHTTPClient(o.Timeouts)
 	t.Cleanup(client.CloseIdleConnections)
 	o.HTTPClient = client
 	return o
+}
+
+// section holds settings of a recogniser or a voice of s that wait for nothing but patience.
+func section(t *testing.T, s *openaitest.Server) service.Section {
+	t.Helper()
+	o := options(t, s)
+	return service.Section{
+		Name: o.Name, BaseURL: o.BaseURL, Key: o.APIKey, Client: o.HTTPClient,
+		Models:   map[service.Role]string{service.ASR: o.Model, service.TTS: o.Model},
+		Timeouts: service.Timeouts{First: patience, Next: patience},
+	}
 }
 
 // wantError checks the kind and that the text is short and holds no secret.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"xiaozhi/audio/file"
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 	"xiaozhi/providers/generation"
 	"xiaozhi/providers/recognition"
@@ -23,6 +24,10 @@ import (
 	"xiaozhi/providers/sse"
 	"xiaozhi/providers/transport"
 )
+
+// shortest is the least sound worth asking about: below it there is no word,
+// and some servers answer with an error.
+const shortest = 100 * time.Millisecond
 
 // transcribeTime bounds a transcription, from the end of the sound on.
 const transcribeTime = 20 * time.Second
@@ -242,3 +247,30 @@ func (u *uploader) post(ctx context.Context, pcm []int16, req providers.ASRReque
 	}
 	return resp, nil
 }
+
+// readTranscription reads a reply that is whole: JSON, or a plain text.
+func readTranscription(resp *http.Response) (said, language string, err error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	if err != nil {
+		return "", "", err
+	}
+	if message, ok := transport.ErrorMessage(body); ok {
+		return "", "", &transport.Refusal{Status: resp.StatusCode, Text: message}
+	}
+	var reply struct {
+		Text     *string         `json:"text"`
+		Language json.RawMessage `json:"language"` // a name, a code or null, by server
+	}
+	switch err := json.Unmarshal(body, &reply); {
+	case err == nil && reply.Text != nil:
+		return strings.TrimSpace(*reply.Text), languageCode(strings.Trim(string(reply.Language), `"`)), nil
+	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain"):
+		return strings.TrimSpace(string(body)), "", nil
+	case err != nil:
+		return "", "", fmt.Errorf("the reply is not the JSON expected: %w", err)
+	}
+	return "", "", errors.New("the reply has no text")
+}
+
+// languageCode is the code of ISO 639 for the names and tags that servers and devices use, else "".
+func languageCode(name string) string { return string(text.LangNamed(name).Base()) }

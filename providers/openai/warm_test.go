@@ -13,6 +13,8 @@ import (
 
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
+	"xiaozhi/providers/httpvoice"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/transport"
 )
 
@@ -45,20 +47,20 @@ func newService(tb testing.TB, http2 bool, speech http.HandlerFunc) *counted {
 }
 
 // voice is a TTS of the server, and its transport.
-func (s *counted) voice(tb testing.TB) (*TTS, *transport.HTTP) {
+func (s *counted) voice(tb testing.TB) (*httpvoice.Voice, *transport.HTTP) {
 	tb.Helper()
-	o := Options{Name: "fake", BaseURL: s.URL + "/v1", Model: "m", Timeouts: Timeouts{FirstSound: patience, NextSound: patience, Connect: patience}}
-	client := NewHTTPClient(o.Timeouts)
+	client := NewHTTPClient(Timeouts{Connect: patience})
 	t := client.Transport.(*transport.HTTP)
 	t.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	t.TLSClientConfig.NextProtos = nil
-	o.HTTPClient = client
 	tb.Cleanup(client.CloseIdleConnections)
-	v, err := NewTTS(o)
+	v, err := Vendor{}.voice(speeches()["openai"], service.Section{
+		Name: "fake", BaseURL: s.URL + "/v1", Client: client, Timeouts: service.Timeouts{First: patience, Next: patience},
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return v, t
+	return v.(*httpvoice.Voice), t
 }
 
 // beep is 60 ms of sound.
@@ -68,7 +70,7 @@ func beep(w http.ResponseWriter, _ *http.Request) {
 }
 
 // say speaks one sentence to its end.
-func say(tb testing.TB, v *TTS) {
+func say(tb testing.TB, v *httpvoice.Voice) {
 	tb.Helper()
 	for _, err := range v.Synthesize(tb.Context(), hello) {
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/service"
 )
 
 type dialFunc = func(context.Context, string, string) (net.Conn, error)
@@ -25,9 +26,9 @@ func countDials(dial dialFunc, n *int) dialFunc {
 	}
 }
 
-func newASR(t *testing.T, o Options) *ASR {
+func newASR(t *testing.T, s service.Section) providers.ASR {
 	t.Helper()
-	a, err := NewASR(o)
+	a, err := kindOf(t, "openai").ASR(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func newASR(t *testing.T, o Options) *ASR {
 }
 
 // hear recognises pcm and gives the final transcript.
-func hear(ctx context.Context, a *ASR, pcm []int16, language string) (final providers.Transcript, last error) {
+func hear(ctx context.Context, a providers.ASR, pcm []int16, language string) (final providers.Transcript, last error) {
 	s, err := a.Open(ctx, providers.ASRRequest{Rate: 16000, Language: language})
 	if err != nil {
 		return final, err
@@ -63,14 +64,14 @@ func second() []int16 {
 
 func TestASRPassesTheSuite(t *testing.T) {
 	s := newServer(t)
-	a := newASR(t, options(t, s))
+	a := newASR(t, section(t, s))
 	providertest.TestASR(t, func(*testing.T) providers.ASR { return a }, second())
 }
 
 func TestTranscriptionOnTheWire(t *testing.T) {
 	s := newServer(t)
-	o := options(t, s)
-	o.ASRModel = "whisper-1"
+	o := section(t, s)
+	o.Models[service.ASR] = "whisper-1"
 	a := newASR(t, o)
 	for _, tt := range []struct{ hint, want string }{{"zh", "zh"}, {"zh-CN", "zh"}, {"en", "en"}, {"", ""}, {"fr", "fr"}, {"pt-PT", "pt"}, {"ja", "ja"}, {"zh-TW", "zh"}} {
 		if _, err := hear(t.Context(), a, second(), tt.hint); err != nil {
@@ -97,7 +98,7 @@ func TestTranscriptionOnTheWire(t *testing.T) {
 
 func TestTranscripts(t *testing.T) {
 	s := newServer(t)
-	a := newASR(t, options(t, s))
+	a := newASR(t, section(t, s))
 	tests := []struct{ name, body, text, language, fails string }{
 		{"plain", `{"text":" turn on the light. "}`, "turn on the light.", "", ""},
 		{"verbose", `{"task":"transcribe","language":"english","duration":1.2,"text":"hi","segments":[{"id":"x","transient":1}]}`, "hi", "en", ""},
@@ -131,7 +132,7 @@ func TestTranscripts(t *testing.T) {
 
 func TestPlainTextTranscripts(t *testing.T) {
 	s := newServer(t)
-	a := newASR(t, options(t, s))
+	a := newASR(t, section(t, s))
 	for body, want := range map[string]string{"hello\n": "hello", `{"text":"hello"}`: "hello"} {
 		s.Reply(openaitest.Transcribe, openaitest.Sound("text/plain; charset=utf-8", []byte(body), 100))
 		if got, err := hear(t.Context(), a, second(), ""); err != nil || got.Text != want {
@@ -145,7 +146,7 @@ func TestPlainTextTranscripts(t *testing.T) {
 
 func TestTooShortToAsk(t *testing.T) {
 	s := newServer(t)
-	got, err := hear(t.Context(), newASR(t, options(t, s)), make([]int16, 1599), "")
+	got, err := hear(t.Context(), newASR(t, section(t, s)), make([]int16, 1599), "")
 	if want := (providers.Transcript{Final: true, Provider: "fake"}); err != nil || got != want || s.Total() != 0 {
 		t.Errorf("got %+v, %v after %d requests", got, err, s.Total())
 	}
@@ -153,7 +154,7 @@ func TestTooShortToAsk(t *testing.T) {
 
 func TestTranscriptionFailures(t *testing.T) {
 	s := newServer(t)
-	o := options(t, s)
+	o := section(t, s)
 	a := newASR(t, o)
 	for _, tt := range statuses {
 		s.Reply(openaitest.Transcribe, openaitest.Failure(tt.status, "no "+strings.Repeat("x", 1000)))
@@ -164,7 +165,7 @@ func TestTranscriptionFailures(t *testing.T) {
 	_, err := hear(t.Context(), a, second(), "")
 	wantError(t, err, providers.Unavailable, "EOF")
 	wantGone(t, quickest(t, s, openaitest.Transcribe, func(limit time.Duration) bool {
-		o.Timeouts.Transcribe = limit
+		o.Timeouts.First = limit
 		s.Reply(openaitest.Transcribe, openaitest.Reply{Hang: true})
 		_, err = hear(t.Context(), newASR(t, o), second(), "")
 		wantError(t, err, providers.Unavailable, "nothing in time")
@@ -174,7 +175,7 @@ func TestTranscriptionFailures(t *testing.T) {
 
 func TestHangUpClosesTheTranscription(t *testing.T) {
 	s := newServer(t)
-	a := newASR(t, options(t, s))
+	a := newASR(t, section(t, s))
 	s.Reply(openaitest.Transcribe, openaitest.Reply{Hang: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -188,11 +189,11 @@ func TestHangUpClosesTheTranscription(t *testing.T) {
 
 func TestNobodyThere(t *testing.T) {
 	s := newServer(t)
-	o := options(t, s)
+	o, heard := options(t, s), section(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := hear(t.Context(), newASR(t, o), second(), "")
+	_, err := hear(t.Context(), newASR(t, heard), second(), "")
 	wantError(t, err, providers.Unavailable, "refused")
 	_, err = generate(t.Context(), newLLM(t, o), ask)
 	wantError(t, err, providers.Unavailable, "refused")

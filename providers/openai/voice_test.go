@@ -17,14 +17,15 @@ import (
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/sound"
 )
 
 var hello = providers.TTSRequest{Text: "hello", Language: "en"}
 
-func newTTS(t *testing.T, o Options) *TTS {
+func newTTS(t *testing.T, s service.Section) providers.TTS {
 	t.Helper()
-	v, err := NewTTS(o)
+	v, err := kindOf(t, "openai").TTS(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func newTTS(t *testing.T, o Options) *TTS {
 }
 
 // speak collects the sound of one sentence.
-func speak(ctx context.Context, t *testing.T, v *TTS) (rate int, pcm []int16, last error) {
+func speak(ctx context.Context, t *testing.T, v providers.TTS) (rate int, pcm []int16, last error) {
 	t.Helper()
 	ear := newEar(t)
 	for sound, err := range v.Synthesize(ctx, hello) {
@@ -110,14 +111,14 @@ func hertz(rate int, pcm []int16) float64 {
 
 func TestTTSPassesTheSuite(t *testing.T) {
 	s := newServer(t)
-	v := newTTS(t, options(t, s))
+	v := newTTS(t, section(t, s))
 	providertest.TestTTS(t, func(*testing.T) providers.TTS { return v }, hello)
 }
 
 func TestSpeechOnTheWire(t *testing.T) {
 	s := newServer(t)
-	o := options(t, s)
-	o.TTSModel, o.Voice, o.Voices = "tts-1", "nova", map[string]string{"zh": "xiaoxiao", "ja": "nanami"}
+	o := section(t, s)
+	o.Models[service.TTS], o.Voices = "tts-1", map[string]string{"": "nova", "zh": "xiaoxiao", "ja": "nanami"}
 	v := newTTS(t, o)
 	for _, tt := range []struct {
 		req   providers.TTSRequest
@@ -176,7 +177,7 @@ func TestSoundFormats(t *testing.T) {
 	s := newServer(t)
 	for _, tt := range tests {
 		for _, size := range []int{1 << 20, 997, 1} { // whole, odd pieces, single bytes
-			o := options(t, s)
+			o := section(t, s)
 			o.Format = tt.asked
 			s.Reply(openaitest.Speak, openaitest.Sound(tt.media, tt.body[:min(len(tt.body), 1<<20)], max(size, len(tt.body)/300|1)))
 			rate, pcm, err := speak(t.Context(), t, newTTS(t, o))
@@ -253,7 +254,7 @@ func TestInvalidSound(t *testing.T) {
 	s := newServer(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := options(t, s)
+			o := section(t, s)
 			o.Format = tt.asked
 			s.Reply(openaitest.Speak, openaitest.Sound(tt.media, tt.body, 1000))
 			_, _, err := speak(t.Context(), t, newTTS(t, o))
@@ -264,7 +265,7 @@ func TestInvalidSound(t *testing.T) {
 
 func TestSpeechFailures(t *testing.T) {
 	s := newServer(t)
-	o := options(t, s)
+	o := section(t, s)
 	for _, tt := range statuses {
 		s.Reply(openaitest.Speak, openaitest.Failure(tt.status, "no"))
 		_, _, err := speak(t.Context(), t, newTTS(t, o))
@@ -288,17 +289,17 @@ func TestSpeechStalls(t *testing.T) {
 	some := openaitest.Sound("audio/pcm", openaitest.Tone(24000, 440, 60*time.Millisecond), 10000)
 	for name, tt := range map[string]struct {
 		reply openaitest.Reply
-		limit func(*Timeouts, time.Duration)
+		limit func(*service.Timeouts, time.Duration)
 		heard int
 	}{
-		"no status":     {openaitest.Reply{Hang: true}, func(t *Timeouts, d time.Duration) { t.FirstSound = d }, 0},
-		"no sound":      {openaitest.Reply{}.Then(openaitest.Piece{Hang: true}), func(t *Timeouts, d time.Duration) { t.FirstSound = d }, 0},
-		"no more sound": {some.Then(openaitest.Piece{Hang: true}), func(t *Timeouts, d time.Duration) { t.NextSound = d }, 1440},
+		"no status":     {openaitest.Reply{Hang: true}, func(t *service.Timeouts, d time.Duration) { t.First = d }, 0},
+		"no sound":      {openaitest.Reply{}.Then(openaitest.Piece{Hang: true}), func(t *service.Timeouts, d time.Duration) { t.First = d }, 0},
+		"no more sound": {some.Then(openaitest.Piece{Hang: true}), func(t *service.Timeouts, d time.Duration) { t.Next = d }, 1440},
 	} {
 		t.Run(name, func(t *testing.T) {
 			heard := 0
 			gone := quickest(t, s, openaitest.Speak, func(limit time.Duration) bool {
-				o := options(t, s)
+				o := section(t, s)
 				tt.limit(&o.Timeouts, limit)
 				s.Reply(openaitest.Speak, tt.reply)
 				_, pcm, err := speak(t.Context(), t, newTTS(t, o))
@@ -316,7 +317,7 @@ func TestSpeechStalls(t *testing.T) {
 
 func TestHangUpClosesTheSpeech(t *testing.T) {
 	s := newServer(t)
-	v := newTTS(t, options(t, s))
+	v := newTTS(t, section(t, s))
 	s.Reply(openaitest.Speak, openaitest.Sound("audio/pcm", openaitest.Tone(24000, 440, 60*time.Millisecond), 480).Then(openaitest.Piece{Hang: true}))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -345,7 +346,7 @@ func TestSentencesShareNoBuffer(t *testing.T) {
 		n := byte(len(r.JSON()["input"].(string)))
 		return openaitest.Sound("audio/pcm", bytes.Repeat([]byte{n, n}, 24000), 4800)
 	})
-	v := newTTS(t, options(t, s))
+	v := newTTS(t, section(t, s))
 	var all sync.WaitGroup
 	for i := range 16 {
 		all.Go(func() {
