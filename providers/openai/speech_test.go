@@ -5,12 +5,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"xiaozhi/internal/openaitest"
 	"xiaozhi/internal/servicetest"
 	fake "xiaozhi/internal/servicetest/openaispeech"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
 
 // kindOf returns the kind of a type.
@@ -212,4 +215,35 @@ func FuzzEventSound(f *testing.F) {
 			t.Errorf("%d Hz, %d bytes of %d", s.rate, len(s.rest), len(b))
 		}
 	})
+}
+
+// TestLeftAnswerIsClosed leaves the text of an upload before its end: the request is
+// over then, and its connection is not counted as busy any more.
+func TestLeftAnswerIsClosed(t *testing.T) {
+	s := newServer(t)
+	o := section(t, s)
+	s.Reply(openaitest.Transcribe, openaitest.Events(`{"type":"transcript.text.delta","delta":"hello"}`, `{"type":"transcript.text.delta","delta":"hello"}`).Then(openaitest.Piece{Hang: true}))
+	stream, err := newASR(t, o).Open(t.Context(), providers.ASRRequest{Rate: 16000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(stream.Write(second()), stream.CloseWrite()); err != nil {
+		t.Fatal(err)
+	}
+	for tr, err := range stream.Transcripts() {
+		if err != nil || tr.Text != "hello" {
+			t.Errorf("got %+v, %v", tr, err)
+		}
+		time.Sleep(50 * time.Millisecond) // more has come by now, and waits
+		break
+	}
+	wantGone(t, s.Requests(openaitest.Transcribe)[0])
+	wire := o.Client.Transport.(*transport.HTTP)
+	deadline := time.Now().Add(patience)
+	for _, busy := wire.Counts(); busy > 0 && time.Now().Before(deadline); _, busy = wire.Counts() {
+		time.Sleep(time.Millisecond)
+	}
+	if _, busy := wire.Counts(); busy != 0 {
+		t.Errorf("%d requests are under way", busy)
+	}
 }

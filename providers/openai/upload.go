@@ -88,12 +88,11 @@ func (u *uploader) begin(ctx context.Context, req providers.ASRRequest) (recogni
 type uploading struct {
 	u        *uploader
 	ctx      func() context.Context
-	cancel   context.CancelFunc
+	cancel   context.CancelFunc // ends the request, and closes its answer
 	req      providers.ASRRequest
 	pcm      []int16 // belongs to the sender until complete is closed
 	complete chan struct{}
 	once     sync.Once
-	body     io.ReadCloser
 	stream   *sse.Reader
 }
 
@@ -128,11 +127,7 @@ func (x *uploading) Receive() (recognition.Result, error) {
 			return whole, err
 		}
 	}
-	r, err := x.event()
-	if err != nil || r.Kind == recognition.Over {
-		_ = x.body.Close()
-	}
-	return r, err
+	return x.event()
 }
 
 // ask makes the request. The result is over if the answer came as a whole.
@@ -145,7 +140,8 @@ func (x *uploading) ask() (recognition.Result, error) {
 		return recognition.Result{}, err
 	}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		x.body, x.stream = resp.Body, sse.NewReader(resp.Body)
+		x.stream = sse.NewReader(resp.Body)
+		context.AfterFunc(x.ctx(), func() { _ = resp.Body.Close() })
 		return recognition.Result{}, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
