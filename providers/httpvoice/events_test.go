@@ -1,15 +1,20 @@
 package httpvoice
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
-	"strings"
-
+	"xiaozhi/internal/servicetest"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/sse"
+	"xiaozhi/providers/transport"
 )
 
 // letters opens events that hold words in JSON; "." is the last.
@@ -37,5 +42,27 @@ func TestEventsAreOpened(t *testing.T) {
 	o := &opened{events: sse.NewReader(strings.NewReader("data: {\n\n")), open: letters}
 	if _, err := io.ReadAll(o); err == nil {
 		t.Error("a broken event is none")
+	}
+}
+
+// TestCommentsAreNoSound keeps an answer alive by comments: the time limits are those of sound.
+func TestCommentsAreNoSound(t *testing.T) {
+	s := servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, ": still here\n\n"); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	v := voice(t, s, Options{
+		Section: service.Section{Timeouts: service.Timeouts{First: 100 * time.Millisecond}}, Format: "pcm", Events: func() Opener { return letters },
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if got := speak(ctx, v, sentence); !errors.Is(got.err, transport.ErrStalled) {
+		t.Errorf("got %v after %v", got.err, got.took)
 	}
 }

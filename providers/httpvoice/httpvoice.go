@@ -26,7 +26,6 @@ const (
 	firstTime = 10 * time.Second
 	nextTime  = 5 * time.Second
 	retryWait = 200 * time.Millisecond
-	endTime   = 100 * time.Millisecond // from the last event to the end of the answer
 )
 
 // Options describe a voice. Section, Request and Format must be set.
@@ -141,8 +140,12 @@ func (v *Voice) Synthesize(ctx context.Context, req providers.TTSRequest) iter.S
 			if err == nil || p.Left() {
 				return
 			}
-			if tries <= 0 || p.Heard() || !again(err) || !wait(ctx, retryWait) {
+			if tries <= 0 || p.Heard() || !again(err) {
 				yield(providers.Sound{}, err)
+				return
+			}
+			if !wait(ctx, retryWait) {
+				yield(providers.Sound{}, ctx.Err())
 				return
 			}
 		}
@@ -228,8 +231,8 @@ func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transp
 	}
 	expected := sound.Expected{Format: v.o.Format, Rate: v.o.Rate, MediaType: resp.Header.Get("Content-Type")}
 	content := io.Reader(body)
-	if v.o.Events != nil {
-		content, expected.MediaType = &opened{events: sse.NewReader(body), open: v.o.Events()}, "audio/"+v.o.Format
+	if v.o.Events != nil { // the limits are those of sound, whatever else comes
+		body.R, expected.MediaType = &opened{events: sse.NewReader(resp.Body), open: v.o.Events()}, "audio/"+v.o.Format
 	}
 	if err := p.Decode(content, expected); err != nil {
 		if refusal, ok := errors.AsType[*transport.Refusal](err); ok {
@@ -242,12 +245,6 @@ func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transp
 	}
 	if !p.Heard() && !p.Left() {
 		return errors.New("the server sent no sound")
-	}
-	if v.o.Events != nil && !p.Left() {
-		// What ends the answer follows its last event: the connection serves the next request only behind it.
-		guard.Arm(endTime)
-		_, _ = io.CopyN(io.Discard, resp.Body, transport.MaxErrorBody)
-		guard.Disarm()
 	}
 	return nil
 }

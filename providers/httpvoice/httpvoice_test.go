@@ -211,3 +211,15 @@ func TestWarmOpensAConnection(t *testing.T) {
 	_ = v.client.Transport.(*transport.HTTP)
 	v.client.CloseIdleConnections()
 }
+
+// TestRetryEndsWithItsContext ends the context while a request waits to be made again.
+func TestRetryEndsWithItsContext(t *testing.T) {
+	s := servicetest.New(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	once := 1
+	v := voice(t, s, Options{Section: service.Section{Retries: &once}, Format: "pcm"})
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if got := speak(ctx, v, sentence); got.err != context.Canceled { //nolint:errorlint // unchanged
+		t.Errorf("got %v", got.err)
+	}
+}
