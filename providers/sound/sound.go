@@ -214,6 +214,9 @@ func textInsteadOfSound(r io.Reader) error {
 // playPCM plays mono samples of 16 bit, little endian, until the end. What is
 // less than a sample at the very end is no sound.
 func (p *Player) playPCM(r io.Reader, rate int) error {
+	if err := checkRate(rate); err != nil {
+		return err
+	}
 	p.raw = slices.Grow(p.raw[:0], rate/10*2)
 	raw := p.raw[:rate/10*2]
 	held := 0 // bytes of a sample that is not whole yet
@@ -254,8 +257,8 @@ func playMP3(r io.Reader, p *Player) error {
 
 // playAll plays what read gives until the end, each piece as soon as it has come.
 func (p *Player) playAll(rate int, read func([]int16) (int, error)) error {
-	if rate < MinRate || rate > MaxRate {
-		return fmt.Errorf("the server sent sound at %d Hz", rate)
+	if err := checkRate(rate); err != nil {
+		return err
 	}
 	p.pcm = slices.Grow(p.pcm[:0], rate/10)
 	pcm := p.pcm[:rate/10]
@@ -271,6 +274,14 @@ func (p *Player) playAll(rate int, read func([]int16) (int, error)) error {
 			return err
 		}
 	}
+}
+
+// checkRate refuses rates that no voice has.
+func checkRate(rate int) error {
+	if rate < MinRate || rate > MaxRate {
+		return fmt.Errorf("the server sent sound at %d Hz", rate)
+	}
+	return nil
 }
 
 // short turns a plain end where more should come into [io.ErrUnexpectedEOF].

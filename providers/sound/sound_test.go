@@ -3,6 +3,7 @@ package sound
 import (
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,5 +37,14 @@ func TestLeavingEndsDecode(t *testing.T) {
 	}
 	if !p.Left() || !p.Heard() {
 		t.Errorf("left %v, heard %v", p.Left(), p.Heard())
+	}
+}
+
+func TestRatesThatNoVoiceHas(t *testing.T) {
+	for _, rate := range []int{-24000, 0, 1 << 40} {
+		p := (&Pool{}).Get(func(providers.Sound, error) bool { return true })
+		if err := p.Decode(strings.NewReader("0123456789abcdef"), Expected{Format: "pcm", Rate: rate}); err == nil {
+			t.Errorf("%d Hz are taken", rate)
+		}
 	}
 }
