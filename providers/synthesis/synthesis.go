@@ -202,6 +202,9 @@ type reader struct {
 // Read gives what has come of the sound.
 func (r *reader) Read(p []byte) (int, error) {
 	for begun := time.Now(); len(r.rest) == 0; {
+		if r.ended {
+			return 0, io.EOF
+		}
 		within := r.next
 		if r.got == 0 {
 			within = r.first

@@ -199,3 +199,22 @@ func TestTriesAreCounted(t *testing.T) {
 		}
 	})
 }
+
+// lastWords is a connection that ends with its last sound.
+type lastWords struct {
+	Conn
+	asked int
+}
+
+func (l *lastWords) Receive(time.Duration) ([]byte, error) {
+	l.asked++
+	return make([]byte, 480), io.EOF
+}
+
+func TestSoundMayComeWithTheEnd(t *testing.T) {
+	l := &lastWords{}
+	b, err := io.ReadAll(&reader{conn: l, first: time.Second, next: time.Second})
+	if err != nil || len(b) != 480 || l.asked != 1 {
+		t.Errorf("%d bytes, %v, asked %d times", len(b), err, l.asked)
+	}
+}
