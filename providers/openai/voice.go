@@ -113,6 +113,9 @@ type soundOfEvents struct {
 	rate  int // Hz, where the events do not say
 }
 
+// Unwrap returns what makes the requests.
+func (t soundOfEvents) Unwrap() http.RoundTripper { return t.inner }
+
 // RoundTrip makes a request. It waits for the first event that holds sound: it tells the rate.
 func (t soundOfEvents) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.inner.RoundTrip(req)

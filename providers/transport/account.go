@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"xiaozhi/internal/text"
@@ -53,12 +54,15 @@ func (a Account) Wrap(ctx, reqCtx context.Context, op string, err error) error {
 
 // Clean returns words as one line of valid text, without secrets and not too long.
 func (a Account) Clean(words string) string {
+	var shown []string
 	for _, secret := range a.Secrets {
-		for _, shown := range []string{secret.Reveal(), url.QueryEscape(secret.Reveal())} {
-			if shown != "" {
-				words = strings.ReplaceAll(words, shown, "***")
-			}
+		if plain := secret.Reveal(); plain != "" {
+			shown = append(shown, plain, url.QueryEscape(plain), url.PathEscape(plain))
 		}
+	}
+	slices.SortFunc(shown, func(a, b string) int { return len(b) - len(a) }) // one may begin another
+	for _, s := range shown {
+		words = strings.ReplaceAll(words, s, "***")
 	}
 	return text.Cut(strings.Join(strings.Fields(strings.ToValidUTF8(words, "?")), " "), MaxErrorText)
 }

@@ -23,6 +23,7 @@ const (
 	handshakeTime    = 2 * time.Second // of TLS, after connecting
 	pingAfter        = 15 * time.Second
 	pingTime         = 3 * time.Second
+	maxRedirects     = 3
 	connectTime      = 1400 * time.Millisecond // two addresses out of reach are known in 3 s
 )
 
@@ -66,7 +67,18 @@ func NewHTTPClient(o HTTPOptions) (*http.Client, error) {
 		ReadBufferSize:      16 << 10, // 340 ms of PCM at once
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTime},
 	}
-	return &http.Client{Transport: t}, nil
+	return &http.Client{Transport: t, CheckRedirect: stayHome}, nil
+}
+
+// stayHome follows redirections within a host only: net/http would hand the headers in
+// which most services want their key, and the body, to any other. The answer is that of
+// the redirection then, whose status says that it is none.
+func stayHome(req *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if len(via) > maxRedirects || req.URL.Hostname() != first.Hostname() || first.Scheme == "https" && req.URL.Scheme != "https" {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 // proxyOf returns the function that chooses a proxy. It never shows the URL, which may
@@ -167,6 +179,9 @@ func (t *HTTP) waiting() bool {
 	return live > t.busy.Load() || live > 0 && t.multiplexed.Load()
 }
 
+// Wrapper is an http.RoundTripper that makes its requests by another one.
+type Wrapper interface{ Unwrap() http.RoundTripper }
+
 // warmTime bounds Warm: connecting, the TLS handshake and one short reply.
 const warmTime = 5 * time.Second
 
@@ -175,7 +190,11 @@ const warmTime = 5 * time.Second
 // what counts is the connection, which net/http then keeps. One goroutine at a time does
 // so; the others return at once.
 func (a Account) Warm(ctx context.Context, client *http.Client, ask func(ctx context.Context) (*http.Response, error)) error {
-	if t, ok := client.Transport.(*HTTP); ok {
+	inner := client.Transport
+	for wrapped, ok := inner.(Wrapper); ok; wrapped, ok = inner.(Wrapper) {
+		inner = wrapped.Unwrap()
+	}
+	if t, ok := inner.(*HTTP); ok {
 		if !t.warming.CompareAndSwap(false, true) {
 			return nil
 		}

@@ -1,0 +1,85 @@
+package transport
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"xiaozhi/internal/servicetest"
+	"xiaozhi/providers"
+)
+
+// TestRedirectsStayAtTheirHost: the key is in a header that net/http would hand on.
+func TestRedirectsStayAtTheirHost(t *testing.T) {
+	asked := 0
+	s := servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/here":
+			http.Redirect(w, r, "/there", http.StatusTemporaryRedirect)
+		case "/away":
+			_, port, _ := strings.Cut(r.Host, ":")
+			http.Redirect(w, r, "http://localhost:"+port+"/there", http.StatusTemporaryRedirect)
+		default:
+			asked++
+		}
+	})
+	client, err := NewHTTPClient(HTTPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{"/here": http.StatusOK, "/away": http.StatusTemporaryRedirect} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+path, strings.NewReader("words"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Api-Key", "secret")
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the other place was asked %d times", asked)
+	}
+}
+
+type wrapper struct{ http.RoundTripper }
+
+func (w wrapper) Unwrap() http.RoundTripper { return w.RoundTripper }
+
+// TestWarmLooksThroughWrappers: one connection is enough, whoever stands before it.
+func TestWarmLooksThroughWrappers(t *testing.T) {
+	asked := 0
+	s := servicetest.New(t, func(http.ResponseWriter, *http.Request) { asked++ })
+	client, err := NewHTTPClient(HTTPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Transport = wrapper{client.Transport}
+	for range 3 {
+		if err := (Account{}).Warm(t.Context(), client, func(ctx context.Context) (*http.Response, error) {
+			req, err := http.NewRequestWithContext(ctx, http.MethodHead, s.URL(), nil)
+			if err != nil {
+				return nil, err
+			}
+			return client.Do(req)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("%d requests", asked)
+	}
+}
+
+func TestSecretThatBeginsAnother(t *testing.T) {
+	a := Account{Secrets: []providers.Secret{"sk-1", "sk-1234", "a b/c"}}
+	if got := a.Clean("sk-1234 sk-1 a%20b%2Fc a+b%2Fc"); got != "*** *** *** ***" {
+		t.Errorf("got %q", got)
+	}
+}
