@@ -76,6 +76,7 @@ const (
 	tries   = 2
 	final   = 5 * time.Second
 	again   = 100 * time.Millisecond // before the next try of Dial
+	maxText = 64 << 10               // bytes of the text of one utterance: nobody speaks so much in a minute
 	renewal = 20                     // sessions of one utterance: more is a service that ends each at once
 )
 
@@ -270,7 +271,7 @@ func (t *talk) transcript(final bool) providers.Transcript {
 }
 
 // take adds what a message says, and yields the text if it has changed.
-func (t *talk) take(r Result) {
+func (t *talk) take(r Result) error {
 	if r.Language != "" {
 		t.language = r.Language
 	}
@@ -284,10 +285,17 @@ func (t *talk) take(r Result) {
 	case Over:
 		t.done, t.current = text.Join(t.done, cmp.Or(r.Text, t.current)), ""
 	case Nothing:
-		return
+		return nil
+	}
+	if len(t.done)+len(t.current) > maxText {
+		return errEndless
 	}
 	if now := t.transcript(false); r.Kind != Over && now.Text != t.shown {
 		t.shown = now.Text
 		t.left = !t.yield(now, nil)
 	}
+	return nil
 }
+
+// errEndless is the error of a service whose text is longer than any speech.
+var errEndless = errors.New("the text does not end")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -321,6 +322,20 @@ func TestPatternsAreNoPhrases(t *testing.T) {
 		}
 		if !slices.Equal(got, []string{"lamp", "light"}) {
 			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestTextWithoutEndIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		endless := newScript()
+		endless.hear = func(s *script, _ int) {
+			s.results <- Result{Kind: Append, Text: strings.Repeat("x", 10<<10)}
+		}
+		r, _ := recognizer(Options{}, endless)
+		partials, _, err := recognize(t, r, 2*second)
+		if !errors.Is(err, errEndless) || len(partials) > 6 {
+			t.Errorf("error %v after %d texts", err, len(partials))
 		}
 	})
 }

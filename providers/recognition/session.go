@@ -102,13 +102,13 @@ func (t *talk) session(ctx context.Context, at, past int) (sent int, complete bo
 			}
 		}
 	})
-	complete, err = t.listen(ctx, s, events)
+	complete, err = t.listen(ctx, events)
 	return from.position(), complete, err
 }
 
 // listen takes the events of a session until it is over. complete says whether the sound
 // was sent to its end.
-func (t *talk) listen(ctx context.Context, s Session, events <-chan event) (complete bool, err error) {
+func (t *talk) listen(ctx context.Context, events <-chan event) (complete bool, err error) {
 	late := time.NewTimer(time.Hour)
 	late.Stop()
 	defer late.Stop()
@@ -138,7 +138,9 @@ func (t *talk) listen(ctx context.Context, s Session, events <-chan event) (comp
 			case e.err != nil:
 				return complete, e.err
 			default:
-				t.take(e.result)
+				if err := t.take(e.result); err != nil {
+					return complete, err
+				}
 				if e.result.Kind == Over {
 					return complete, nil
 				}
