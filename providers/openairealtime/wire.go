@@ -47,6 +47,7 @@ type wire struct {
 
 	calls []providers.ToolCall // of the answer; belongs to the receiver
 	names map[string]string    // of functions, by item
+	half  []byte               // of a sample, which the next message completes
 }
 
 // begin sends the settings and waits until they are taken.
@@ -277,7 +278,7 @@ func (w *wire) created(id string) {
 	defer w.mu.Unlock()
 	switch {
 	case w.stage == wanted && (id == "" || id != w.dead):
-		w.stage, w.response, w.calls = running, id, nil
+		w.stage, w.response, w.calls, w.half = running, id, nil, nil
 	case w.stage == dying && w.dead == "":
 		w.dead = id
 	}
@@ -292,7 +293,7 @@ func (w *wire) ours(id string) bool {
 		if id == "" || id == w.dead {
 			return false
 		}
-		w.stage, w.response, w.calls = running, id, nil
+		w.stage, w.response, w.calls, w.half = running, id, nil, nil
 	case running:
 		return id == "" || w.response == "" || id == w.response
 	case none, dying:
@@ -309,7 +310,7 @@ func (w *wire) part(e event) (duplex.Event, error) {
 		if err != nil {
 			return duplex.Event{}, fmt.Errorf("sound is not the base64 expected: %w", err)
 		}
-		return duplex.Event{PCM: samples(b), Item: e.Item}, nil
+		return duplex.Event{PCM: w.samples(b), Item: e.Item}, nil
 	case "response.output_audio_transcript.delta", "response.audio_transcript.delta", "response.output_text.delta", "response.text.delta":
 		return duplex.Event{Text: e.Delta}, nil
 	case "response.output_item.added", "response.output_item.done":
@@ -341,12 +342,14 @@ func (w *wire) call(id, name, arguments string) {
 	}
 }
 
-// samples is sound of 16 bit, little endian.
-func samples(b []byte) []int16 {
+// samples returns sound of 16 bit, little endian, and keeps the half of a sample for the next.
+func (w *wire) samples(b []byte) []int16 {
+	b = append(w.half, b...)
 	out := make([]int16, len(b)/2)
 	for i := range out {
 		out[i] = int16(uint16(b[2*i]) | uint16(b[2*i+1])<<8)
 	}
+	w.half = append(w.half[:0:0], b[len(b)&^1:]...)
 	return out
 }
 
@@ -446,8 +449,8 @@ func judged(err error) error {
 		kind  providers.Kind
 		parts []string
 	}{
-		{providers.NoCredit, []string{"quota", "balance", "billing", "arrear", "insufficient"}},
 		{providers.RateLimited, []string{"rate_limit", "rate limit", "throttl", "too many"}},
+		{providers.NoCredit, []string{"quota", "balance", "billing", "arrear", "insufficient"}},
 		{providers.Unauthorized, []string{"invalid_api_key", "api key", "api-key", "unauthorized"}},
 		{providers.BadRequest, []string{"model_not_found", "model not", "modelnot", "voice", "invalidparameter"}},
 	} {

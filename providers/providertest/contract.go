@@ -39,6 +39,9 @@ type Case struct {
 	Uploads bool
 	// Reuses says that a connection serves one request after another.
 	Reuses bool
+	// Truncates is what a service is sent that is told how much of an answer was heard; ""
+	// where none can be told.
+	Truncates string
 	// Keeps says that connections, and who reads from them, outlive requests.
 	Keeps bool
 }
