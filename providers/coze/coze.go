@@ -28,7 +28,7 @@ func regions() map[string]string {
 // Kind describes Coze. The application is the bot.
 func Kind() service.Kind {
 	return service.Kind{
-		Type: "coze", Title: "扣子 Coze", Regions: regions(), Address: regions()["cn"], Extra: true,
+		Type: "coze", Title: "Coze", Regions: regions(), Address: regions()["cn"], Extra: true,
 		Env:   []service.Env{{Field: service.Key, Name: "COZE_API_TOKEN"}, {Field: service.ID, Name: "COZE_BOT_ID"}},
 		Needs: []service.Field{service.Key, service.ID},
 		More:  []service.Setting{{Name: "bot_id"}}, // the bot, too
