@@ -4,7 +4,10 @@ import (
 	"xiaozhi/providers/anthropic"
 	"xiaozhi/providers/coze"
 	"xiaozhi/providers/dify"
+	"xiaozhi/providers/fastgpt"
 	"xiaozhi/providers/gemini"
+	"xiaozhi/providers/homeassistant"
+	"xiaozhi/providers/n8n"
 	"xiaozhi/providers/ollama"
 	"xiaozhi/providers/responses"
 	"xiaozhi/providers/service"
@@ -17,5 +20,5 @@ func models() []service.Kind {
 
 // platforms are the kinds that keep the dialogue themselves.
 func platforms() []service.Kind {
-	return []service.Kind{dify.Kind(), coze.Kind()}
+	return []service.Kind{dify.Kind(), coze.Kind(), fastgpt.Kind(), homeassistant.Kind(), n8n.Kind()}
 }
