@@ -21,6 +21,7 @@ import (
 	"xiaozhi/providers/elevenlabs"
 	"xiaozhi/providers/fishspeech"
 	"xiaozhi/providers/funasr"
+	"xiaozhi/providers/geminilive"
 	"xiaozhi/providers/gptsovits"
 	"xiaozhi/providers/iflytek"
 	"xiaozhi/providers/indextts"
@@ -50,6 +51,7 @@ func Kinds() []service.Kind {
 	all = append(all, sherpaserver.Kind(), gptsovits.Kind(), indextts.Kind(), cosyvoice.Kind())
 	all = append(all, fishspeech.Kinds()...)
 	all = append(all, openairealtime.Kinds()...)
+	all = append(all, geminilive.Kind())
 	var out []service.Kind
 	for _, k := range all {
 		if i := slices.IndexFunc(out, func(o service.Kind) bool { return o.Type == k.Type }); i >= 0 {

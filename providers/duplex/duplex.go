@@ -26,6 +26,7 @@ type Event struct {
 	PCM     []int16
 	Item    string // what [Wire.Truncate] calls the sound of PCM
 	Calls   []providers.ToolCall
+	Nearly  bool  // all sound of the answer has come; words may follow for a moment
 	Done    bool  // the answer is complete, or waits for results
 	Doubt   error // the service complains, but may answer all the same
 	Leaving bool  // the connection ends soon, and is good for no other answer
@@ -33,7 +34,7 @@ type Event struct {
 
 // empty says whether an event tells nothing.
 func (e Event) empty() bool {
-	return e.Heard == "" && e.More == "" && e.Text == "" && len(e.PCM) == 0 && len(e.Calls) == 0 && !e.Done
+	return e.Heard == "" && e.More == "" && e.Text == "" && len(e.PCM) == 0 && len(e.Calls) == 0 && !e.Done && !e.Nearly
 }
 
 // Wire is a connection of a service that takes sound. Receive belongs to one goroutine, all

@@ -381,6 +381,19 @@ func TestWordsBeforeAndAfterTheAnswer(t *testing.T) {
 	})
 }
 
+func TestLateWordsAreAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScript(Event{Heard: "hello", PCM: make([]int16, rate)}, Event{Nearly: true}, Event{Text: "hi"})
+		s, _ := begin(t, Options{}, w)
+		defer s.Close()
+		_ = s.Write(make([]int16, second))
+		begun := time.Now()
+		if h := ask(t.Context(), s, nil, 0); h.err != nil || h.text != "hi" || time.Since(begun) != linger {
+			t.Errorf("got %+v after %v", h, time.Since(begun))
+		}
+	})
+}
+
 func TestSoundIsHeldAndPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScript(Event{Text: "hi"})

@@ -19,6 +19,7 @@ type loop struct {
 	left   bool // the consumer is gone
 	called bool // tools
 	done   bool // the answer is complete; the user's words may still come
+	nearly bool // all its sound has come
 	heard  string
 	doubt  error // what the service has complained of
 	long   time.Duration
@@ -36,7 +37,7 @@ func (l *loop) run(ctx context.Context) error {
 		case <-l.inner().Done():
 			return l.over()
 		case <-timer.C:
-			if l.done {
+			if l.done || l.nearly {
 				return nil
 			}
 			return cmp.Or(l.doubt, transport.ErrStalled)
@@ -56,9 +57,9 @@ func (l *loop) run(ctx context.Context) error {
 			switch {
 			case l.left || l.done && (l.heard != "" || l.called || len(l.a.results) > 0):
 				return nil
-			case o.Done:
+			case o.Done, o.Nearly:
 				timer.Reset(linger)
-			case l.done: // the user's words are late
+			case l.done, l.nearly: // words are late
 			case o.Doubt != nil && l.doubt == nil:
 				l.doubt = o.Doubt
 				timer.Reset(min(doubt, l.o.Next))
@@ -73,7 +74,7 @@ func (l *loop) run(ctx context.Context) error {
 
 // take yields what an event says.
 func (l *loop) take(e Event) error {
-	l.done = l.done || e.Done
+	l.done, l.nearly = l.done || e.Done, l.nearly || e.Nearly
 	l.heard += e.More
 	if e.Heard != "" {
 		l.heard = e.Heard

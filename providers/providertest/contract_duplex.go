@@ -107,7 +107,7 @@ func (tr *trial) talk(ctx context.Context, tools ...string) providers.DuplexSess
 	tr.Helper()
 	req := providers.DuplexRequest{
 		Instructions: "Answer in one sentence.", Language: "zh-CN",
-		History: []providers.Message{{Role: providers.RoleUser, Content: "早上好"}, {Role: providers.RoleAssistant, Content: "早上好！"}},
+		History: []providers.Message{{Role: providers.RoleUser, Content: "good morning"}, {Role: providers.RoleAssistant, Content: "good morning to you"}},
 	}
 	for _, name := range tools {
 		req.Tools = append(req.Tools, providers.ToolSpec{Name: name, Description: "does it", Parameters: []byte(`{"type":"object","properties":{"state":{"type":"string","enum":["on","off"]}},"required":["state"]}`)})
@@ -217,7 +217,7 @@ func (tr *trial) talkTools() {
 			return
 		}
 		got = tr.converse(tr.Context(), s, results, nil)
-		if got.err != nil || !same(got.text, servicetest.Answer("it is done")) || got.pieces == 0 {
+		if got.err != nil || !strings.Contains(got.text, "it is done") || got.pieces == 0 {
 			tr.Errorf("after the results: %+v", got)
 		}
 	}
