@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"xiaozhi/providers/anthropic"
+	"xiaozhi/providers/bailian"
 	"xiaozhi/providers/coze"
 	"xiaozhi/providers/dify"
 	"xiaozhi/providers/fastgpt"
@@ -9,6 +10,7 @@ import (
 	"xiaozhi/providers/homeassistant"
 	"xiaozhi/providers/n8n"
 	"xiaozhi/providers/ollama"
+	"xiaozhi/providers/ragflow"
 	"xiaozhi/providers/responses"
 	"xiaozhi/providers/service"
 )
@@ -20,5 +22,5 @@ func models() []service.Kind {
 
 // platforms are the kinds that keep the dialogue themselves.
 func platforms() []service.Kind {
-	return []service.Kind{dify.Kind(), coze.Kind(), fastgpt.Kind(), homeassistant.Kind(), n8n.Kind()}
+	return []service.Kind{dify.Kind(), coze.Kind(), fastgpt.Kind(), homeassistant.Kind(), n8n.Kind(), bailian.Kind(), ragflow.Kind()}
 }
