@@ -3,6 +3,8 @@ package servicetest
 import (
 	"cmp"
 	"encoding/json"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -72,4 +74,19 @@ func Thirds(s string) []string {
 	r := []rune(s)
 	a, b := len(r)/3, 2*len(r)/3
 	return []string{string(r[:a]), string(r[a:b]), string(r[b:])}
+}
+
+// ThinkFaults are those that every service that thinks can have.
+func ThinkFaults() []Fault {
+	return []Fault{WrongKey, NoMoney, RateLimited, WrongModel, Slow, Silent, Cut, Closed, Broken, Huge, Odd}
+}
+
+// Take reads and keeps a plain request. It returns its body, or nil when that cannot be read.
+func (s *Server) Take(w http.ResponseWriter, r *http.Request) []byte {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 4<<20))
+	s.Note(Request{Method: r.Method, Path: r.URL.RequestURI(), Header: r.Header.Clone(), Body: body})
+	if err != nil {
+		return nil
+	}
+	return body
 }
