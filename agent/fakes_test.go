@@ -122,7 +122,13 @@ func (s *scriptStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 		}
 		a.mu.Unlock()
 		if streamed(line) {
-			_, line, _ = strings.Cut(line, "|")
+			parts := strings.Split(line, "|")
+			line = parts[len(parts)-1]
+			for _, later := range parts[1 : len(parts)-1] {
+				if !yield(providers.Transcript{Text: later, Provider: "script-asr"}, nil) {
+					return
+				}
+			}
 		}
 		if rest, ok := strings.CutPrefix(line, "@"); ok {
 			var d string

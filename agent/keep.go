@@ -184,7 +184,7 @@ func (c *Conversation) keep(r *reply, f timeline.Figures) {
 	talk.Turns++
 	c.o.Keeper.Turn(&Turn{
 		Talk: *talk, ID: r.id, At: now, Kind: kindOf(&r.order), Mode: c.state.Mic.Mode, Agent: r.by.name, Revision: r.by.revision,
-		Lang: r.order.Lang, Heard: r.order.Words,
+		Lang: r.order.Lang, Heard: r.marks.words,
 		Said: text.Join(think.Answer(r.out.messages), r.out.beside), Cause: r.out.cause, Err: r.out.err, Messages: r.out.messages, Figures: f, Sound: sound,
 	})
 }

@@ -61,7 +61,8 @@ func (c *Conversation) control(e turn.Effect) {
 	r := c.reply
 	switch e := e.(type) {
 	case turn.Adopt:
-		r.marks.adopted, r.marks.heard = true, e.Request.Heard
+		r.marks.adopted, r.marks.heard, r.marks.words = true, e.Request.Heard, e.Request.Words
+		r.player.Reword(e.Request.Shown)
 		r.times.Commit(e.Request.Times)
 	case turn.Commit:
 		r.player.Open()
@@ -108,7 +109,10 @@ func (c *Conversation) begin(e turn.Begin) {
 		if err := speak.Protect(r.log, "turn", func() error { r.run(ctx); return nil }); err != nil {
 			r.out = outcome{cause: turn.ErrFailed, err: err}
 		}
-		c.post(func() { c.step(c.finished(r)) })
+		c.post(func() {
+			r.reword()
+			c.step(c.finished(r))
+		})
 	})
 }
 

@@ -76,6 +76,7 @@ type marks struct {
 	withdrawn bool     // nobody waits for the announcement any more
 	pauses    int      // false interruptions
 	heard     []uint64 // the utterances that it answers
+	words     string   // of the user; a speculation began with the same but for punctuation
 }
 
 // newReply makes the turn of an order. It may be seen and heard at once, unless
@@ -96,7 +97,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	}
 	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho, Sent: r.sent}, &c.o.Devices.stagger, c.pacer)
 	c.pacer = r.player.Pacer()
-	r.marks.heard = o.Heard
+	r.marks.heard, r.marks.words = o.Heard, o.Words
 	if o.Speculative {
 		r.player.Hold()
 	}
@@ -122,6 +123,17 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 		Session: session, Agent: persona.Name, Dialog: c.dialogue(),
 	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r, tools, log)
 	return r
+}
+
+// reword puts the user's final words in place of those that a speculation began with. It is
+// for the conversation, after run has returned.
+func (r *reply) reword() {
+	for i := range r.out.messages {
+		if m := &r.out.messages[i]; m.Role == providers.RoleUser && m.Content == r.order.Words {
+			m.Content = r.marks.words
+			return
+		}
+	}
 }
 
 // Tool waits for the leave to run a tool. With start, tts start goes first: the

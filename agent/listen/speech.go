@@ -57,6 +57,9 @@ type attempt struct {
 	echo   atomic.Bool                          // what it has heard is what the device plays
 	partly atomic.Pointer[providers.Transcript] // what it has understood so far; nil: nothing, or it does not say
 	asking []timeline.Attempt                   // whom it has asked, and what came of it; for the goroutine that reads
+
+	drafting sync.Mutex // of whoever reports a draft
+	drafts   bool       // at a pause: what it understands is reported
 }
 
 // note keeps what came of asking a recogniser. It is for the goroutine that reads.
@@ -143,8 +146,19 @@ func (s *speech) pause(at time.Duration) {
 		s.ask(a)
 	}
 	s.o.Report(turn.SpeechPaused{ID: s.id})
-	if t := a.partly.Load(); t != nil && a.asked && !a.echo.Load() {
-		s.o.Report(turn.Draft{ID: s.id, Words: t.Text, Lang: text.TagOf(t.Language), Provider: t.Provider})
+	if a.asked {
+		s.draft(a, true)
+	}
+}
+
+// draft reports what a recogniser has understood, if that is wanted: from a pause on, as it
+// lags behind the voice. It is called by the listener's goroutine and by the reader's.
+func (s *speech) draft(a *attempt, pause bool) {
+	a.drafting.Lock()
+	defer a.drafting.Unlock()
+	a.drafts = a.drafts || pause
+	if t := a.partly.Load(); t != nil && a.drafts && !a.echo.Load() {
+		s.o.Report(turn.Draft{ID: s.id, Attempt: a.n, Words: t.Text, Lang: text.LangNamed(t.Language), Provider: t.Provider})
 	}
 }
 
@@ -187,7 +201,7 @@ func (s *speech) voiced(length time.Duration, watched bool) {
 	}
 	if t := s.attempt.partly.Load(); t != nil {
 		s.next = length + interimEvery
-		s.o.Report(turn.Interim{ID: s.id, Words: t.Text, Lang: text.TagOf(t.Language), Echo: s.isEcho()})
+		s.o.Report(turn.Interim{ID: s.id, Words: t.Text, Lang: text.LangNamed(t.Language), Echo: s.isEcho()})
 		return
 	}
 	if s.keeps && s.interims < maxInterims && len(s.said) > 0 && !s.streams() {
@@ -271,6 +285,7 @@ func (s *speech) read(a *attempt) (got turn.Transcript) {
 		}
 		if s.streams() { // others guess, and judge their guess only at the end
 			a.partly.Store(&t)
+			s.draft(a, false)
 		}
 		s.o.Log.Debug("partial transcript", "chars", len([]rune(t.Text)))
 	}

@@ -87,6 +87,15 @@ func (g *gate) start(now time.Time, send func(wire.Message)) {
 	close(g.begun)
 }
 
+// reword replaces the words of the user that wait to be shown.
+func (g *gate) reword(words string) {
+	for i := range g.held {
+		if g.held[i].Kind == wire.MessageSTT {
+			g.held[i].Text = words
+		}
+	}
+}
+
 // pass passes a message on, or holds it back.
 func (g *gate) pass(m wire.Message, send func(wire.Message)) {
 	switch g.state {

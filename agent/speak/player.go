@@ -134,6 +134,13 @@ func (p *Player) Send(m wire.Message) {
 	p.gate.pass(m, p.out.Send)
 }
 
+// Reword replaces the words of the user, which were a guess, while they wait to be shown.
+func (p *Player) Reword(words string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gate.reword(words)
+}
+
 // Pause lets no frame through until Resume. What plays ends softly.
 func (p *Player) Pause() {
 	p.mu.Lock()

@@ -43,10 +43,11 @@ type (
 	}
 	// SpeechPaused says that nobody has spoken for long enough to ask for the text.
 	SpeechPaused struct{ ID uint64 }
-	// Draft is what a recogniser that streams has understood at such a pause, without being
-	// asked: the text that it was asked for follows.
+	// Draft is what a recogniser that streams has understood at such a pause, or a little
+	// later, without being asked: the text that it was asked for follows.
 	Draft struct {
 		ID       uint64
+		Attempt  int
 		Words    string
 		Lang     text.Lang // that the recogniser says it heard; "": it does not say
 		Provider string

@@ -263,7 +263,7 @@ func (w *world) act(what, how byte) {
 	case 9:
 		w.do(SpeechPaused{ID: w.last})
 		if how%3 == 0 {
-			w.do(Draft{ID: w.last, Words: words})
+			w.do(Draft{ID: w.last, Attempt: 1 + int(how)%2, Words: words})
 		}
 	case 10:
 		w.do(SpeechResumed{ID: w.last, Attempt: 1 + int(how)%3, Gap: time.Duration(how) * 10 * time.Millisecond})

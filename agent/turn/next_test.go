@@ -290,6 +290,18 @@ func drafted() State {
 	return s
 }
 
+// TestPointsInNumbersAreWords: a speculation is not kept for words that differ by one.
+func TestPointsInNumbersAreWords(t *testing.T) {
+	for words, same := range map[string]bool{"set it to 25": true, "Set it to 25.": true, "set it to 2.5": false, "set it to 2:5": false} {
+		s := drafted()
+		s.Reply.Request.Words = "set it to 25"
+		next, _ := rules().Next(s, Seen{Now: epoch}, Transcript{ID: 1, Attempt: 1, Text: Text{Status: Final, Words: words}})
+		if got := next.Reply.Stage == Speculative; got != same {
+			t.Errorf("%q: kept: %v", words, got)
+		}
+	}
+}
+
 // TestNext walks the rules that a reader would look for first.
 func TestNext(t *testing.T) {
 	words := func(w string) Text { return Text{Status: Final, Words: w, Provider: "asr"} }
@@ -301,8 +313,12 @@ func TestNext(t *testing.T) {
 		want []string // effects, by name
 	}{
 		{"a pause begins a speculation", in(wire.Auto, None), Transcript{ID: 1, Attempt: 1, Text: words("hello there")}, Speculative, []string{"AwaitSilence", "Begin"}},
-		{"so does what a recogniser that streams has understood", in(wire.Auto, None), Draft{ID: 1, Words: "hello there"}, Speculative, []string{"AwaitSilence", "Begin"}},
-		{"but not without words", in(wire.Auto, None), Draft{ID: 1, Words: "…"}, None, nil},
+		{"so does what a recogniser that streams has understood", in(wire.Auto, None), Draft{ID: 1, Attempt: 1, Words: "hello there"}, Speculative, []string{"AwaitSilence", "Begin"}},
+		{"but not without words", in(wire.Auto, None), Draft{ID: 1, Attempt: 1, Words: "…"}, None, nil},
+		{"nor one of before the user went on", in(wire.Auto, None), Draft{ID: 1, Words: "hello there"}, None, nil},
+		{"more of it begins anew", drafted(), Draft{ID: 1, Attempt: 1, Words: "hello there you"}, Discarded, []string{"AwaitSilence", "Cut"}},
+		{"the same does not", drafted(), Draft{ID: 1, Attempt: 1, Words: "hello, there"}, Speculative, []string{"AwaitSilence"}},
+		{"the same in another language does", drafted(), Transcript{ID: 1, Attempt: 1, Text: Text{Status: Final, Words: "hello there", Lang: "de"}}, Discarded, []string{"AwaitSilence", "Cut"}},
 		{"the final text with the same words keeps it", drafted(), Transcript{ID: 1, Attempt: 1, Text: words("Hello there.")}, Speculative, []string{"AwaitSilence"}},
 		{"one with others begins anew", drafted(), Transcript{ID: 1, Attempt: 1, Text: words("hello where")}, Discarded, []string{"AwaitSilence", "Cut"}},
 		{"the end of speech commits it", in(wire.Auto, Speculative), SpeechEnded{ID: 1, Epoch: 1, Attempt: 1}, Committed, []string{"Adopt", "Commit"}},

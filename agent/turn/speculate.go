@@ -2,6 +2,9 @@ package turn
 
 import (
 	"cmp"
+	"slices"
+	"strings"
+	"unicode"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/timeline"
@@ -17,7 +20,7 @@ func speculate(x *step, u *Utterance) {
 	if ok || text.Bare(words) != "" {
 		x.do(AwaitSilence{u.ID, x.Learned.Pause.Delay(x.Commit, x.tongue(lang).Complete(words))})
 	}
-	if x.Speculates() && text.Bare(x.guess().Words) == text.Bare(words) {
+	if x.Speculates() && x.guesses(words, lang) {
 		return // it answers these words already
 	}
 	x.discard(ErrReplaced)
@@ -34,7 +37,7 @@ func speculate(x *step, u *Utterance) {
 // draft takes the words that a recogniser has understood at a pause.
 func draft(x *step, e Draft) {
 	u := x.find(e.ID)
-	if u == nil || u.final() || u.Role != Live || u.Over != OverNothing || text.Bare(e.Words) == "" {
+	if u == nil || u.final() || e.Attempt != u.Attempt || u.Role != Live || u.Over != OverNothing || text.Bare(e.Words) == "" {
 		return
 	}
 	u.Text = Text{Status: Pending, Words: e.Words, Lang: e.Lang, Provider: e.Provider}
@@ -47,6 +50,24 @@ func (x *step) guess() Request {
 		return *x.Pending
 	}
 	return x.Reply.Request
+}
+
+// guesses reports whether the speculation answers these words, punctuation apart, in this
+// language. A point within a number is none: 2.5 is not 25.
+func (x *step) guesses(words string, lang text.Lang) bool {
+	guess := x.guess()
+	return guess.Lang == lang && text.Bare(guess.Words) == text.Bare(words) && slices.Equal(numbers(guess.Words), numbers(words))
+}
+
+// numbers lists the numbers that are written in digits with signs within.
+func numbers(words string) (out []string) {
+	for _, n := range strings.FieldsFunc(words, func(r rune) bool { return !unicode.IsDigit(r) && !strings.ContainsRune(".,:/-．，：", r) }) {
+		n = strings.TrimFunc(n, func(r rune) bool { return !unicode.IsDigit(r) })
+		if strings.ContainsFunc(n, func(r rune) bool { return !unicode.IsDigit(r) }) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // soFar returns all that was said so far, in which language it was heard, and whether its answer can
@@ -74,12 +95,11 @@ func (x *step) discard(cause error) {
 // adopt makes a speculation the answer to a request, and reports whether it is:
 // the words, punctuation apart, and all that the model was told must be the same.
 func adopt(x *step, r Request) bool {
-	other := func(guess Request) bool { return text.Bare(guess.Words) != text.Bare(r.Words) || guess.Lang != r.Lang }
 	switch {
 	case !x.Speculates():
 		return false
 	case r.Phrase != "" || r.Answer != "" || r.Consent.ID != 0 || r.Told,
-		other(x.guess()), x.Pending == nil && x.seen.Stale:
+		!x.guesses(r.Words, r.Lang), x.Pending == nil && x.seen.Stale:
 		x.discard(ErrReplaced)
 		return false
 	case x.Pending != nil: // it has not begun
