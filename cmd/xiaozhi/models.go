@@ -144,7 +144,7 @@ func (c *modelsCommand) list() int {
 			fmt.Fprintf(w, "%s\t\t\t\t\t\t%s\n", name, c.state(name))
 		}
 	}
-	w.Flush()
+	err = errors.Join(err, w.Flush())
 	fmt.Fprintln(c.stdout, message.Both("models/listed"))
 	if err != nil {
 		return c.failed(err)

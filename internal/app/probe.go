@@ -52,7 +52,7 @@ func (s *Services) Chain(ctx context.Context, r service.Role) (all []Member) {
 		}
 		one := s.Try(ctx, name, role)
 		m.What, m.Err = one.What, one.Err
-		if !(name == "ollama" && m.Err != nil && !slices.Contains(names, name)) {
+		if name != "ollama" || m.Err == nil || slices.Contains(names, name) {
 			all = append(all, m)
 		}
 	}

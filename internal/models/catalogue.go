@@ -163,18 +163,8 @@ func (e Entry) check() error {
 			return errors.New("a part has no sources")
 		}
 		for _, s := range p.Sources {
-			u, err := url.Parse(s.URL)
-			if err != nil || u.Path == "" || s.file() == "." || s.file() == "/" || s.file() == ".." {
-				return fmt.Errorf("source %q is no address of a file", s.URL)
-			}
-			if u.Scheme != "" && !slices.Contains(schemes, u.Scheme) {
-				return fmt.Errorf("source %q: want https, http or file", s.URL)
-			}
-			if s.SHA256 != "" && !checksum.MatchString(s.SHA256) {
-				return fmt.Errorf("sha256 %q: want 64 hexadecimal digits in small letters", s.SHA256)
-			}
-			if s.Size < 0 {
-				return fmt.Errorf("size %d", s.Size)
+			if err := s.check(); err != nil {
+				return err
 			}
 		}
 		for _, k := range p.Keep {
@@ -182,6 +172,21 @@ func (e Entry) check() error {
 				return fmt.Errorf("keep %q: %w", k, err)
 			}
 		}
+	}
+	return nil
+}
+
+func (s Source) check() error {
+	u, err := url.Parse(s.URL)
+	switch {
+	case err != nil || u.Path == "" || s.file() == "." || s.file() == "/" || s.file() == "..":
+		return fmt.Errorf("source %q is no address of a file", s.URL)
+	case u.Scheme != "" && !slices.Contains(schemes, u.Scheme):
+		return fmt.Errorf("source %q: want https, http or file", s.URL)
+	case s.SHA256 != "" && !checksum.MatchString(s.SHA256):
+		return fmt.Errorf("sha256 %q: want 64 hexadecimal digits in small letters", s.SHA256)
+	case s.Size < 0:
+		return fmt.Errorf("size %d", s.Size)
 	}
 	return nil
 }

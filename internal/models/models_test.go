@@ -94,6 +94,7 @@ func (h *half) Write(b []byte) (int, error) {
 }
 
 func newStore(t *testing.T) *models.Store {
+	t.Helper()
 	return &models.Store{Dir: filepath.Join(t.TempDir(), "models"), Pause: time.Millisecond, Idle: 200 * time.Millisecond}
 }
 
@@ -228,7 +229,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		s.Tell = func(models.Progress) { cancel() }
-		if _, err := s.Get(ctx, e); err != context.Canceled || s.State("mine") != models.Partly {
+		if _, err := s.Get(ctx, e); err != context.Canceled || s.State("mine") != models.Partly { //nolint:errorlint // unchanged
 			t.Fatalf("%v, %s", err, s.State("mine"))
 		}
 		s.Tell = nil

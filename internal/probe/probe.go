@@ -41,9 +41,7 @@ func Speak(ctx context.Context, voice providers.TTS, req providers.TTSRequest) (
 		}
 	}
 	s.Total = time.Since(begun)
-	if s.PCM, err = into.end(); err != nil {
-		return s, err
-	}
+	s.PCM = into.end()
 	s.Length = audio.Recognition.Duration(len(s.PCM))
 	if len(s.PCM) == 0 {
 		return s, errors.New("the voice gave no sound")
@@ -96,11 +94,11 @@ func (r *recorder) pcmAt(rate int, pcm []int16) error {
 	return nil
 }
 
-func (r *recorder) end() ([]int16, error) {
+func (r *recorder) end() []int16 {
 	if r.resampler != nil {
 		r.pcm = r.resampler.Flush(r.pcm)
 	}
-	return r.pcm, nil
+	return r.pcm
 }
 
 // Heard holds what came of an utterance.

@@ -179,7 +179,7 @@ type conn struct {
 // Read reads; an error says that the client is gone.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if timeout, ok := err.(net.Error); err != nil && !(ok && timeout.Timeout()) { //nolint:errorlint // net gives it unwrapped
+	if timeout, ok := err.(net.Error); err != nil && (!ok || !timeout.Timeout()) { //nolint:errorlint // net gives it unwrapped
 		c.s.gone(c)
 	}
 	return n, err

@@ -50,7 +50,7 @@ func TestDroppedRequestIsAnError(t *testing.T) {
 
 func TestFaultsAreNamed(t *testing.T) {
 	s := New(t, func(http.ResponseWriter, *http.Request) {}, ClockAhead)
-	for f := None; f < Last; f++ {
+	for f := range Last {
 		if f.String() == "" {
 			t.Errorf("fault %d has no name", f)
 		}

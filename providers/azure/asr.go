@@ -127,7 +127,7 @@ func (s *session) begin(context string) error {
 	if err := s.WriteText(textFrame("speech.context", s.id, "application/json", context)); err != nil {
 		return err
 	}
-	return s.WriteBinary(binaryFrame("audio", s.id, "audio/x-wav", wavHeader(s.rate)))
+	return s.WriteBinary(binaryFrame(s.id, "audio/x-wav", wavHeader(s.rate)))
 }
 
 // Send hands over sound.
@@ -136,11 +136,11 @@ func (s *session) Send(pcm []int16) error {
 	for _, v := range pcm {
 		b = binary.LittleEndian.AppendUint16(b, uint16(v))
 	}
-	return s.WriteBinary(binaryFrame("audio", s.id, "", b))
+	return s.WriteBinary(binaryFrame(s.id, "", b))
 }
 
 // Finish says that no more sound comes: a frame without any.
-func (s *session) Finish() error { return s.WriteBinary(binaryFrame("audio", s.id, "", nil)) }
+func (s *session) Finish() error { return s.WriteBinary(binaryFrame(s.id, "", nil)) }
 
 // Receive waits for the next words. What belongs to another turn is nothing.
 func (s *session) Receive() (recognition.Result, error) {

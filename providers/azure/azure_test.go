@@ -96,7 +96,7 @@ func TestVoicesAreListed(t *testing.T) {
 }
 
 func TestFrames(t *testing.T) {
-	b := binaryFrame("audio", "id", "audio/x-wav", []byte{1, 2})
+	b := binaryFrame("id", "audio/x-wav", []byte{1, 2})
 	n := int(binary.BigEndian.Uint16(b))
 	if head := string(b[2 : 2+n]); !strings.HasPrefix(head, "Path: audio\r\nX-RequestId: id\r\nX-Timestamp: ") || !strings.HasSuffix(head, "Content-Type: audio/x-wav\r\n") || !bytes.Equal(b[2+n:], []byte{1, 2}) {
 		t.Errorf("%q", b)
@@ -104,7 +104,7 @@ func TestFrames(t *testing.T) {
 	if h := wavHeader(16000); len(h) != 44 || string(h[36:40]) != "data" {
 		t.Errorf("%d bytes: %q", len(h), h)
 	}
-	if len(newID()) != 32 || newID() == newID() {
+	if first, next := newID(), newID(); len(first) != 32 || first == next {
 		t.Error("a number that is none, or the same twice")
 	}
 }

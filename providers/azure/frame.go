@@ -42,9 +42,9 @@ func textFrame(path, id, kind, body string) []byte {
 	return []byte(head(path, id, kind) + "\r\n" + body)
 }
 
-// binaryFrame makes a binary message.
-func binaryFrame(path, id, kind string, body []byte) []byte {
-	h := head(path, id, kind)
+// binaryFrame makes a binary message, which holds sound.
+func binaryFrame(id, kind string, body []byte) []byte {
+	h := head("audio", id, kind)
 	b := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(h)+len(body)), uint16(len(h)))
 	return append(append(b, h...), body...)
 }

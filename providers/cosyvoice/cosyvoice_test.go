@@ -1,6 +1,7 @@
 package cosyvoice
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,9 +32,7 @@ func TestEveryModeIsAsked(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			s := fake.New(t)
 			settings := map[string]any{"mode": mode, "prompt_wav": clip}
-			for k, v := range test.settings {
-				settings[k] = v
-			}
+			maps.Copy(settings, test.settings)
 			v, err := NewTTS(service.Section{Name: "x", BaseURL: s.URL(), Settings: settings})
 			if err != nil {
 				t.Fatal(err)

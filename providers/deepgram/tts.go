@@ -3,6 +3,7 @@ package deepgram
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -73,9 +74,7 @@ func auth(s service.Section) http.Header {
 
 func cloneValues(v url.Values) url.Values {
 	out := make(url.Values, len(v)+1)
-	for name, values := range v {
-		out[name] = values
-	}
+	maps.Copy(out, v)
 	return out
 }
 

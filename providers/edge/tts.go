@@ -262,36 +262,42 @@ func (p *player) play(rate int, pcm []int16) {
 // From one on that cannot be merged, the rest is decoded.
 func (p *player) opus(w *webm) error {
 	merge := audio.NewRepacketizer(audio.Reply.Frame)
-	var decoder *audio.Decoder
-	var pcm []int16
 	for !p.gone {
 		packet, err := w.next()
 		if errors.Is(err, io.EOF) {
-			if decoder == nil && merge.Waiting() > 0 && merge.Pad() {
-				p.pass(merge)
-			}
+			p.flush(merge)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if decoder == nil && merge.Add(packet) == nil {
-			if merge.Full() {
-				p.pass(merge)
-			}
-			if p.left < 0 {
-				return errEndless
-			}
-			continue
+		if merge.Add(packet) != nil {
+			p.flush(merge)
+			return p.decoded(packet, w)
 		}
-		if decoder == nil {
-			if decoder, err = audio.NewDecoder(opusRate); err != nil {
-				return fmt.Errorf("open opus decoder: %w", err)
-			}
-			pcm = make([]int16, audio.MaxFrameSamples(opusRate))
-			if merge.Waiting() > 0 && merge.Pad() {
-				p.pass(merge)
-			}
+		if merge.Full() {
+			p.pass(merge)
+		}
+		if p.left < 0 {
+			return errEndless
+		}
+	}
+	return nil
+}
+
+// decoded plays a packet, and those that come after it, as PCM.
+func (p *player) decoded(packet []byte, w *webm) error {
+	decoder, err := audio.NewDecoder(opusRate)
+	if err != nil {
+		return fmt.Errorf("open opus decoder: %w", err)
+	}
+	pcm := make([]int16, audio.MaxFrameSamples(opusRate))
+	for ; !p.gone; packet, err = w.next() {
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 		n, err := decoder.Decode(packet, pcm)
 		if err != nil {
@@ -302,6 +308,13 @@ func (p *player) opus(w *webm) error {
 		}
 	}
 	return nil
+}
+
+// flush passes on what did not fill a packet.
+func (p *player) flush(merge *audio.Repacketizer) {
+	if merge.Waiting() > 0 && merge.Pad() {
+		p.pass(merge)
+	}
 }
 
 // pass passes a merged packet on.

@@ -12,9 +12,9 @@ func TestContract(t *testing.T) {
 	const came = "the one answer has come"
 	for name, c := range map[string]providertest.Case{
 		"2pass":  {Fake: fake.New},
-		"python": {Fake: func(t testing.TB) *servicetest.Server { return fake.Serve(t, fake.Python) }},
+		"python": {Fake: func(tb testing.TB) *servicetest.Server { return fake.Serve(tb, fake.Python) }},
 		"offline": {
-			Fake: func(t testing.TB) *servicetest.Server { return fake.Serve(t, fake.Offline) }, Uploads: true,
+			Fake: func(tb testing.TB) *servicetest.Server { return fake.Serve(tb, fake.Offline) }, Uploads: true,
 			Skip: map[servicetest.Fault]string{servicetest.Cut: came, servicetest.Closed: came, servicetest.Huge: came},
 		},
 	} {

@@ -22,8 +22,8 @@ var refusals = map[servicetest.Fault]struct {
 }
 
 // faulty answers as the service does, with what can go wrong.
-func faulty(t testing.TB) *servicetest.Server {
-	t.Helper()
+func faulty(tb testing.TB) *servicetest.Server {
+	tb.Helper()
 	knows := []servicetest.Fault{
 		servicetest.Slow, servicetest.Silent, servicetest.Cut, servicetest.Closed, servicetest.Broken, servicetest.Huge, servicetest.Odd,
 	}
@@ -31,7 +31,7 @@ func faulty(t testing.TB) *servicetest.Server {
 		knows = append(knows, f)
 	}
 	var s *servicetest.Server
-	s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+	s = servicetest.New(tb, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // else it would not see that the client is gone
 		f := s.Fault()
 		if no, refuses := refusals[f]; refuses {

@@ -145,7 +145,7 @@ func (a *attempt) stream(body io.Reader, answer Answer, g *transport.Guard) erro
 	}
 	g.Disarm()
 	a.emit(providers.Delta{Usage: a.usage, Echo: a.echo})
-	return nil
+	return nil //nolint:nilerr // the answer was complete before
 }
 
 // atEOF ends an answer with its stream, if it is one of those that may.

@@ -70,7 +70,7 @@ func tokenLimitKey(model string) string {
 // refused before.
 func (o Options) chatBody(req providers.LLMRequest, refused *refusals) ([]byte, error) {
 	body := map[string]any{"model": o.Model, "stream": true, "messages": o.chatMessages(req.Messages, refused)}
-	if len(req.Tools) > 0 && !(req.NoTools && o.Quirks.NoChoice) {
+	if len(req.Tools) > 0 && (!req.NoTools || !o.Quirks.NoChoice) {
 		body["tools"] = o.chatTools(req.Tools)
 		if req.NoTools { // with no tools listed, servers refuse a choice
 			body["tool_choice"] = "none"

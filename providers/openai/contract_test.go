@@ -11,10 +11,10 @@ import (
 )
 
 // chatServer answers as OpenAI does, with what can go wrong.
-func chatServer(t testing.TB) *servicetest.Server {
-	t.Helper()
+func chatServer(tb testing.TB) *servicetest.Server {
+	tb.Helper()
 	var s *servicetest.Server
-	s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+	s = servicetest.New(tb, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // else it would not see that the client is gone
 		refuse := func(status int, kind, code, message string) {
 			s.Refuse(w, status, `{"error":{"message":"`+message+`","type":"`+kind+`","param":null,"code":"`+code+`"}}`)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -76,9 +77,7 @@ func (c *client) request(ctx context.Context, req providers.TTSRequest) (*http.R
 	if c.section.Speed > 0 {
 		body["length_scale"] = 1 / c.section.Speed
 	}
-	for name, value := range c.section.Extra {
-		body[name] = value
-	}
+	maps.Copy(body, c.section.Extra)
 	path := "/synthesize"
 	if c.older.Load() {
 		path = "/"

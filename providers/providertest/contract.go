@@ -59,8 +59,9 @@ func usual(f servicetest.Fault) (providers.Kind, bool) {
 		return providers.BadRequest, true
 	case servicetest.Silent, servicetest.Cut, servicetest.Closed, servicetest.Broken, servicetest.Huge:
 		return providers.Unavailable, true
+	default:
+		return 0, false
 	}
-	return 0, false
 }
 
 // Time limits of the contract: short ones where they are to run out, and long ones where
@@ -106,7 +107,7 @@ type trial struct {
 func (c Case) each(t *testing.T, run func(*trial)) {
 	t.Helper()
 	probe := c.Fake(t)
-	for f := servicetest.None; f < servicetest.Last; f++ {
+	for f := range servicetest.Last {
 		if !probe.Knows(f) {
 			continue
 		}
@@ -158,8 +159,9 @@ func (tr *trial) limit() time.Duration {
 	switch tr.f {
 	case servicetest.Silent, servicetest.Late:
 		return soon
+	default:
+		return long
 	}
-	return long
 }
 
 func (tr *trial) section() service.Section {

@@ -43,6 +43,12 @@ func TestRecogniserContract(t *testing.T, c Case) {
 			c.try(t, f, func(tr *trial) { tr.cancelASR(when) })
 		})
 	}
+	manyUtterances(t, c)
+}
+
+// manyUtterances recognises several at once.
+func manyUtterances(t *testing.T, c Case) {
+	t.Helper()
 	t.Run("many at once", func(t *testing.T) {
 		t.Parallel()
 		c.try(t, servicetest.None, func(tr *trial) {

@@ -44,6 +44,12 @@ func TestVoiceContract(t *testing.T, c Case) {
 			c.try(t, f, func(tr *trial) { tr.cancelTTS(early) })
 		})
 	}
+	otherSentences(t, c)
+}
+
+// otherSentences leaves one half said, and speaks several at once.
+func otherSentences(t *testing.T, c Case) {
+	t.Helper()
 	t.Run("the loop is left", func(t *testing.T) {
 		t.Parallel()
 		c.try(t, servicetest.None, func(tr *trial) {

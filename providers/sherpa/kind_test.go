@@ -140,7 +140,7 @@ func TestTryElsewhere(t *testing.T) {
 		err := sherpa.TryBy(program, sherpa.Options{Library: "lib.so", Model: "dir"}, true)(ctx)
 		cancel()
 		switch {
-		case want == "" && err != nil, want == "deadline" && err != context.DeadlineExceeded:
+		case want == "" && err != nil, want == "deadline" && err != context.DeadlineExceeded: //nolint:errorlint // unchanged
 			t.Errorf("%s: %v", script, err)
 		case want != "" && want != "deadline":
 			if p, ok := errors.AsType[*modelfile.Problem](err); !ok || p.Fault != modelfile.Refused || !strings.Contains(p.Error(), want) || strings.Contains(p.Error(), "goroutine") {

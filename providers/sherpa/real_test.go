@@ -127,7 +127,7 @@ func TestRealMany(t *testing.T) {
 			if i%4 == 0 {
 				time.AfterFunc(3*time.Millisecond, cancel)
 			}
-			if final, _, err := last(s.Transcripts()); err != nil && err != context.Canceled || err == nil && !strings.HasPrefix(final.Text, "今天天气怎么样") {
+			if final, _, err := last(s.Transcripts()); err != nil && err != context.Canceled || err == nil && !strings.HasPrefix(final.Text, "今天天气怎么样") { //nolint:errorlint // unchanged
 				t.Errorf("%+v, %v", final, err)
 			}
 		})

@@ -195,7 +195,7 @@ func TestCancel(t *testing.T) {
 					t.Errorf("returned after %v", took)
 				}
 				var p *providers.Error
-				if how == "close" && !errors.As(err, &p) || how != "close" && err != context.Canceled {
+				if how == "close" && !errors.As(err, &p) || how != "close" && err != context.Canceled { //nolint:errorlint // unchanged
 					t.Errorf("error %v", err)
 				}
 				if err := s.Write(loud(time.Millisecond)); err == nil {
@@ -229,7 +229,7 @@ func TestPlaces(t *testing.T) {
 	if err := errors.Join(waits.Write(loud(time.Second)), waits.CloseWrite()); err != nil {
 		t.Fatal(err)
 	}
-	if tr, _, err := last(waits.Transcripts()); err != context.DeadlineExceeded {
+	if tr, _, err := last(waits.Transcripts()); err != context.DeadlineExceeded { //nolint:errorlint // unchanged
 		t.Errorf("without a place: %+v, %v", tr, err)
 	}
 	third := begin(t.Context(), t, r)

@@ -153,7 +153,7 @@ func TestVoiceCancel(t *testing.T) {
 			if took := time.Since(ended); ended.IsZero() || took > 100*time.Millisecond {
 				t.Errorf("returned after %v", took)
 			}
-			if len(pieces) != 0 || how == "close" && kindOf(err) != providers.Unavailable || how != "close" && err != context.Canceled {
+			if len(pieces) != 0 || how == "close" && kindOf(err) != providers.Unavailable || how != "close" && err != context.Canceled { //nolint:errorlint // unchanged
 				t.Errorf("pieces %v, %v", pieces, err)
 			}
 			if err := v.Close(); err != nil { // it waits for the library

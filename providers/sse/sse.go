@@ -113,7 +113,7 @@ func (r *Reader) readLine() ([]byte, error) {
 			return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLong, maxStream)
 		}
 		if _, err := r.in.Peek(1); err != nil {
-			if err == io.EOF && len(r.line) > 0 { //nolint:errorlint // readers return io.EOF itself
+			if err == io.EOF && len(r.line) > 0 {
 				return r.line, nil
 			}
 			return nil, err

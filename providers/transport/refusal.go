@@ -19,7 +19,7 @@ const (
 )
 
 // Refusal is the answer of a service that will not do as it was asked.
-type Refusal struct {
+type Refusal struct { //nolint:errname // what a service says
 	Status int            // of HTTP; 0 or 2xx if it came inside a reply
 	Code   string         // the vendor's own; may be empty
 	Kind   providers.Kind // what sort of failure it is

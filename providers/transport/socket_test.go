@@ -154,7 +154,7 @@ func TestRefusedUpgradeIsRead(t *testing.T) {
 	if ahead := time.Until(clock.Now()); ahead < 9*time.Minute {
 		t.Errorf("the clock was put %v ahead", ahead)
 	}
-	if _, err = d.Dial(t.Context(), s.WS(), nil); err.(*Refusal).Skewed { //nolint:errorlint,errcheck // checked above
+	if _, err = d.Dial(t.Context(), s.WS(), nil); err.(*Refusal).Skewed { //nolint:errorlint // checked above
 		t.Error("a clock that is right was put right again")
 	}
 	if shown := d.Account().Wrap(t.Context(), t.Context(), "dial", err).Error(); strings.Contains(shown, "secret") {

@@ -50,7 +50,7 @@ func parse(message []byte) (words string, ended bool, err error) {
 // together takes away the blanks between Chinese words.
 func together(s string) string {
 	out := ""
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		last, _ := utf8.DecodeLastRuneInString(out)
 		if first, _ := utf8.DecodeRuneInString(word); out != "" && (!text.IsCJK(last) || !text.IsCJK(first)) {
 			out += " "

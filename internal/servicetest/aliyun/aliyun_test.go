@@ -42,7 +42,7 @@ func ask(t *testing.T, s *servicetest.Server, nonce, secret string) string {
 	defer func() { _ = resp.Body.Close() }()
 	var body struct {
 		Code  string
-		Token struct{ Id string } //nolint:revive // the vendor's spelling
+		Token struct{ Id string } // the vendor's spelling
 	}
 	_ = json.NewDecoder(resp.Body).Decode(&body)
 	return body.Code + body.Token.Id

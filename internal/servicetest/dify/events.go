@@ -3,6 +3,7 @@ package dify
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -25,9 +26,7 @@ func (s *stream) add(event string, more map[string]any) {
 	if s.conversation != "" {
 		e["conversation_id"] = s.conversation
 	}
-	for key, value := range more {
-		e[key] = value
-	}
+	maps.Copy(e, more)
 	raw, _ := json.Marshal(e) // it can be encoded
 	s.list = append(s.list, servicetest.Event("", string(raw)))
 }

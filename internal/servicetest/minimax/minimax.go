@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -194,9 +195,7 @@ type session struct {
 // message is a message of the server.
 func (s *session) message(event string, code int, text string, more map[string]any) servicetest.Message {
 	m := map[string]any{"event": event, "session_id": "5f2a", "trace_id": "0421", "base_resp": base(code, text)}
-	for k, v := range more {
-		m[k] = v
-	}
+	maps.Copy(m, more)
 	return servicetest.JSON(m)
 }
 

@@ -149,22 +149,22 @@ func (f *Fake) run(w http.ResponseWriter, r *http.Request, session, input string
 
 // lines streams an answer. What another node says is among it.
 func (f *Fake) lines(w http.ResponseWriter, r *http.Request, words []rune, reply Reply) {
-	line := func(kind, node, content string) []byte {
-		l := map[string]any{"type": kind, "metadata": map[string]any{"nodeId": node, "nodeName": node, "runIndex": 0, "itemIndex": 0}}
+	const agent = "AI Agent"
+	line := func(kind, content string) []byte {
+		l := map[string]any{"type": kind, "metadata": map[string]any{"nodeId": agent, "nodeName": agent, "runIndex": 0, "itemIndex": 0}}
 		if content != "" {
 			l["content"] = content
 		}
 		raw, _ := json.Marshal(l) // it can be encoded
 		return append(raw, '\n')
 	}
-	const agent = "AI Agent"
-	list := [][]byte{line("begin", agent, ""), line("item", agent, string(words[:4]))}
+	list := [][]byte{line("begin", ""), line("item", string(words[:4]))}
 	if reply == FailsMid {
-		list = append(list, line("error", agent, "The model behind has failed"))
+		list = append(list, line("error", "The model behind has failed"))
 	} else {
-		list = append(list, line("item", agent, string(words[4:10])), line("item", agent, string(words[10:])), line("end", agent, ""))
+		list = append(list, line("item", string(words[4:10])), line("item", string(words[10:])), line("end", ""))
 	}
 	f.Stream(w, r, f.Fault(), servicetest.Events{
-		Type: "application/json; charset=utf-8", List: list, Pause: 3 * time.Millisecond, Broken: []byte(`{"type":"item","con` + "\n"), Filler: line("item", agent, servicetest.More),
+		Type: "application/json; charset=utf-8", List: list, Pause: 3 * time.Millisecond, Broken: []byte(`{"type":"item","con` + "\n"), Filler: line("item", servicetest.More),
 	})
 }

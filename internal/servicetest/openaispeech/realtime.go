@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -275,9 +276,7 @@ func (c *talk) item() string { return fmt.Sprintf("item_%d", c.items) }
 // event is a message about the words of an item.
 func (c *talk) event(what, item string, fields map[string]any) servicetest.Message {
 	m := map[string]any{"type": "conversation.item.input_audio_transcription." + what, "event_id": "event_1", "item_id": item}
-	for k, v := range fields {
-		m[k] = v
-	}
+	maps.Copy(m, fields)
 	return servicetest.JSON(m)
 }
 

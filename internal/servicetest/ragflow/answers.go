@@ -2,6 +2,7 @@ package ragflow
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 
 	"xiaozhi/internal/servicetest"
@@ -24,9 +25,7 @@ func (f *Fake) chat(w http.ResponseWriter, r *http.Request, q request) {
 	n := f.turn(id)
 	data := func(answer string, more map[string]any) []byte {
 		d := map[string]any{"answer": answer, "reference": map[string]any{}, "audio_binary": nil, "id": "e7f5a5b0", "session_id": id}
-		for key, value := range more {
-			d[key] = value
-		}
+		maps.Copy(d, more)
 		return event(map[string]any{"code": 0, "message": "", "data": d})
 	}
 	if q.Stream != nil && !*q.Stream {
@@ -42,7 +41,7 @@ func (f *Fake) chat(w http.ResponseWriter, r *http.Request, q request) {
 	}
 	said := ""
 	for _, piece := range pieces(n, q.words()) {
-		if said += piece; cumulative {
+		if said += piece; cumulative { //nolint:modernize // each of them is sent
 			piece = said
 		}
 		list = append(list, data(piece, nil))

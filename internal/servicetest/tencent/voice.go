@@ -3,6 +3,7 @@ package tencent
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -101,9 +102,7 @@ func (s *speaker) say(message string, more map[string]any) bool {
 		"code": 0, "message": message, "session_id": s.id, "request_id": "r", "message_id": "m",
 		"final": 0, "ready": 0, "heartbeat": 0, "reset": 0, "result": map[string]any{"subtitles": nil},
 	}
-	for k, v := range more {
-		m[k] = v
-	}
+	maps.Copy(m, more)
 	return s.l.Say(servicetest.JSON(m))
 }
 

@@ -2,6 +2,7 @@ package vosk
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func talk(t *testing.T, s *servicetest.Server, config, mark string, pcm []byte) 
 			_ = c.WriteMessage(websocket.BinaryMessage, p)
 		}
 		_, answer, err := c.ReadMessage()
-		if closed, ok := err.(*websocket.CloseError); ok {
+		if closed, ok := errors.AsType[*websocket.CloseError](err); ok {
 			return texts, partials, closed.Code
 		}
 		var m map[string]any
@@ -44,7 +45,7 @@ func talk(t *testing.T, s *servicetest.Server, config, mark string, pcm []byte) 
 		}
 	}
 	_, _, err = c.ReadMessage()
-	if closed, ok := err.(*websocket.CloseError); ok {
+	if closed, ok := errors.AsType[*websocket.CloseError](err); ok {
 		code = closed.Code
 	}
 	return texts, partials, code

@@ -104,10 +104,9 @@ func segments(r *http.Request, pcm []byte, fault servicetest.Fault) []string {
 
 // answer is the body that response_format asks for.
 func answer(r *http.Request, segments []string, bytes int) (kind, body string) {
-	text := ""
+	text := strings.Join(append(segments, ""), "\n")
 	list := make([]map[string]any, 0, len(segments))
 	for i, s := range segments {
-		text += s + "\n"
 		list = append(list, map[string]any{"id": i, "text": s, "no_speech_prob": 0.01, "avg_logprob": -0.2, "tokens": []int{50364}})
 	}
 	switch r.FormValue("response_format") {

@@ -72,8 +72,10 @@ func (m Model) Languages() []string {
 		if codes := m.Metadata["all_language_codes"]; m.Metadata["is_multilingual"] != "0" && codes != "" {
 			return strings.Split(codes, ",")
 		}
+		return nil
+	default:
+		return nil
 	}
-	return nil
 }
 
 // Find looks for a model in a folder. Of a network in two precisions it takes that with "int8" in its

@@ -31,7 +31,7 @@ const (
 )
 
 // Problem names a file and its fault. Its text is English; [Problem.Both] is for people.
-type Problem struct {
+type Problem struct { //nolint:errname // what is wrong with a folder
 	Fault  Fault
 	File   string
 	Detail string // more about it, or the name of a message that says more; may be empty

@@ -23,7 +23,7 @@ var compiled = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // what is left of it is the system's to clear
 	c, so := filepath.Join(dir, "library.c"), filepath.Join(dir, "library.so")
 	if err := os.WriteFile(c, source, 0o600); err != nil {
 		return nil, err
@@ -44,19 +44,19 @@ type Library struct {
 }
 
 // NewLibrary makes a copy of the library.
-func NewLibrary(t testing.TB) *Library {
-	t.Helper()
+func NewLibrary(tb testing.TB) *Library {
+	tb.Helper()
 	bytes, err := compiled()
 	if err != nil {
-		t.Fatal("the test library cannot be made: ", err)
+		tb.Fatal("the test library cannot be made: ", err)
 	}
-	l := &Library{File: filepath.Join(t.TempDir(), "libsherpa.so")}
+	l := &Library{File: filepath.Join(tb.TempDir(), "libsherpa.so")}
 	if err := os.WriteFile(l.File, bytes, 0o700); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	so, err := purego.Dlopen(l.File, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	purego.RegisterLibFunc(&l.set, so, "fake_set")
 	purego.RegisterLibFunc(&l.get, so, "fake_get")

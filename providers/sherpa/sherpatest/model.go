@@ -45,23 +45,23 @@ func Tokens() string {
 }
 
 // Model makes the files of a model of a kind in a folder of its own, and returns it.
-func Model(t testing.TB, kind modelfile.Kind) string {
-	t.Helper()
-	dir := t.TempDir()
+func Model(tb testing.TB, kind modelfile.Kind) string {
+	tb.Helper()
+	dir := tb.TempDir()
 	for name, content := range Files(kind) {
-		Write(t, filepath.Join(dir, name), content)
+		Write(tb, filepath.Join(dir, name), content)
 	}
 	return dir
 }
 
 // Write writes a file, and its folder.
-func Write(t testing.TB, file string, content []byte) {
-	t.Helper()
+func Write(tb testing.TB, file string, content []byte) {
+	tb.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
