@@ -30,7 +30,7 @@ const (
 func Kind() service.Kind {
 	return service.Kind{
 		Type: "home-assistant", Title: "Home Assistant", Address: address, Extra: true,
-		Env: []service.Env{{Field: service.Key, Name: "HASS_TOKEN"}}, Needs: []service.Field{service.Key},
+		Env:  []service.Env{{Field: service.Key, Name: "HASS_TOKEN"}}, // that it is there does not mean that a home is to be the model
 		More: []service.Setting{{Name: "agent_id"}, {Name: "language"}, {Name: "pass_on", Type: service.Flag}},
 		LLM:  func(s service.Section) (providers.LLM, error) { return New(s) },
 	}
