@@ -45,11 +45,12 @@ var rules = []rule{
 	{"providers/platform", "providers providers/generation providers/transport providers/sse", "the driver of services that keep the dialogue"},
 	{"providers/recognition", "providers providers/transport audio", "the driver of streaming recognisers"},
 	{"providers/duplex", "providers providers/transport audio", "the driver of services that hear and speak by themselves"},
+	{"providers/volcframe", "providers providers/transport", "the frames of one vendor's services"},
 	{"providers/synthesis", "providers providers/transport providers/sound audio", "the driver of voices behind sockets"},
 	{"providers/httpvoice", "providers providers/service providers/transport providers/sound providers/sse internal/text", "the driver of voices behind HTTP"},
 	{"providers/catalog", "providers providers/...", "the list of all kinds"},
 	{"providers/providertest", "providers providers/service audio internal/servicetest internal/text", "contracts and fakes"},
-	{"providers/*", "providers providers/service providers/transport providers/sound providers/recognition providers/duplex providers/synthesis providers/httpvoice providers/generation providers/platform providers/sse audio audio/file internal/text/...", "a technology knows the contracts and what all share, and no other one"},
+	{"providers/*", "providers providers/service providers/transport providers/sound providers/recognition providers/duplex providers/volcframe providers/synthesis providers/httpvoice providers/generation providers/platform providers/sse audio audio/file internal/text/...", "a technology knows the contracts and what all share, and no other one"},
 	{"providers/sherpa/sherpatest", "providers/sherpa/modelfile", "a library and models for tests"},
 	{"providers/local/render", "providers audio audio/file providers/local", "a generator, run by hand"},
 

@@ -17,6 +17,7 @@ import (
 	"xiaozhi/providers/cosyvoice"
 	"xiaozhi/providers/dashscope"
 	"xiaozhi/providers/deepgram"
+	"xiaozhi/providers/doubaodialogue"
 	"xiaozhi/providers/edge"
 	"xiaozhi/providers/elevenlabs"
 	"xiaozhi/providers/fishspeech"
@@ -51,7 +52,7 @@ func Kinds() []service.Kind {
 	all = append(all, sherpaserver.Kind(), gptsovits.Kind(), indextts.Kind(), cosyvoice.Kind())
 	all = append(all, fishspeech.Kinds()...)
 	all = append(all, openairealtime.Kinds()...)
-	all = append(all, geminilive.Kind())
+	all = append(all, geminilive.Kind(), doubaodialogue.Kind())
 	var out []service.Kind
 	for _, k := range all {
 		if i := slices.IndexFunc(out, func(o service.Kind) bool { return o.Type == k.Type }); i >= 0 {

@@ -79,7 +79,7 @@ func length(s providers.Sound) time.Duration {
 	return time.Duration(len(s.PCM)) * time.Second / time.Duration(s.Rate)
 }
 
-// total is how long the sound of the turn is.
+// total sums up the sound of the turn.
 func (t *talk) total() time.Duration {
 	var sum time.Duration
 	for _, p := range t.parts {

@@ -18,7 +18,7 @@ import (
 	"xiaozhi/providers/transport"
 )
 
-// stage is how far the answer is that was asked for last.
+// stage is one of the stages of the answer that was asked for last.
 type stage int
 
 const (
@@ -258,7 +258,7 @@ func (w *wire) Receive() (duplex.Event, error) {
 	return w.part(e)
 }
 
-// words is what the service understood.
+// words reads what the service understood.
 func (w *wire) words(e event) duplex.Event {
 	w.mu.Lock()
 	other := w.input != "" && e.Item != "" && e.Item != w.input

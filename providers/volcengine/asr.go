@@ -13,6 +13,7 @@ import (
 	"xiaozhi/providers/recognition"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/transport"
+	"xiaozhi/providers/volcframe"
 )
 
 const (
@@ -77,7 +78,7 @@ func (e *ears) request(req providers.ASRRequest) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return frame{kind: typeRequest, json: true, payload: payload}.bytes(), nil
+	return volcframe.Frame{Kind: volcframe.TypeRequest, JSON: true, Payload: payload}.Bytes(), nil
 }
 
 // language returns the service's name of a language, or "", which means Chinese, English
@@ -124,13 +125,13 @@ type hearingSession struct {
 
 // Send sends a piece of sound.
 func (s *hearingSession) Send(pcm []int16) error {
-	return s.WriteBinary(frame{kind: typeAudio, payload: little(pcm)}.bytes())
+	return s.WriteBinary(volcframe.Frame{Kind: volcframe.TypeAudio, Payload: little(pcm)}.Bytes())
 }
 
 // Finish sends the last packet, which is empty.
 func (s *hearingSession) Finish() error {
 	s.finished.Store(true)
-	return s.WriteBinary(frame{kind: typeAudio, flags: flagLast}.bytes())
+	return s.WriteBinary(volcframe.Frame{Kind: volcframe.TypeAudio, Flags: volcframe.FlagLast}.Bytes())
 }
 
 // Receive returns the text so far. The last message may have none: then the text before counts.
@@ -138,21 +139,21 @@ func (s *hearingSession) Receive() (recognition.Result, error) {
 	if s.over {
 		return recognition.Result{Kind: recognition.Over}, nil
 	}
-	f, err := read(s.Socket, 0)
+	f, err := volcframe.Read(s.Socket, 0)
 	if refused, ok := errors.AsType[*transport.Refusal](err); ok && (refused.Code == codeEmpty || refused.Code == codeLate && s.finished.Load()) {
 		return recognition.Result{Kind: recognition.Over}, nil
 	}
 	if err != nil {
 		return recognition.Result{}, err
 	}
-	if f.kind != typeAnswer {
+	if f.Kind != volcframe.TypeAnswer {
 		return recognition.Result{}, nil
 	}
-	words, err := parseHeard(f.payload)
+	words, err := parseHeard(f.Payload)
 	if err != nil {
 		return recognition.Result{}, err
 	}
-	if f.last() {
+	if f.Last() {
 		s.over = true
 		return recognition.Result{Kind: recognition.Sentence, Text: words}, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/volcframe"
 )
 
 var tone = servicetest.Samples(servicetest.Speech(strings.Repeat("a", 30), 16000))
@@ -119,7 +120,7 @@ func TestRefusedUpgrades(t *testing.T) {
 		{0, "Invalid X-Api-Key", providers.Unauthorized},
 		{0, "", providers.Unavailable},
 	} {
-		if got := kindOf(test.code, test.words, providers.Unavailable); got != test.want {
+		if got := volcframe.KindOf(test.code, test.words, providers.Unavailable); got != test.want {
 			t.Errorf("%d %q is %v, want %v", test.code, test.words, got, test.want)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"xiaozhi/providers/sse"
 	"xiaozhi/providers/synthesis"
 	"xiaozhi/providers/transport"
+	"xiaozhi/providers/volcframe"
 )
 
 const (
@@ -53,7 +54,7 @@ func (v *voices) post(ctx context.Context, c *client) synthesis.Conn {
 		r.Header = c.header.Clone()
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("X-Api-Resource-Id", c.tries[0])
-		r.Header.Set("X-Api-Request-Id", newID())
+		r.Header.Set("X-Api-Request-Id", volcframe.NewID())
 		if v.mode == old {
 			r.Header.Set("Authorization", "Bearer;"+v.section.Key.Reveal()) // without a blank
 		}
@@ -101,7 +102,7 @@ func (v *voices) oldRequest(req providers.TTSRequest) ([]byte, error) {
 		"audio": map[string]any{
 			"voice_type": req.Voice, "encoding": v.format(), "rate": v.rate(), "speed_ratio": cmp.Or(v.section.Speed, 1),
 		},
-		"request": map[string]any{"reqid": newID(), "text": req.Text, "operation": "query"},
+		"request": map[string]any{"reqid": volcframe.NewID(), "text": req.Text, "operation": "query"},
 	}, v.section.Extra)
 }
 
@@ -149,7 +150,7 @@ func (p *posted) receive() ([]byte, error) {
 		p.over = true
 		return line.Data, nil
 	}
-	return nil, refusal(uint32(line.Code), event.Data, p.resp.Header.Get(logHeader))
+	return nil, volcframe.Refusal(uint32(line.Code), event.Data, p.resp.Header.Get(volcframe.LogHeader))
 }
 
 // begin sends the request.
@@ -161,7 +162,7 @@ func (p *posted) begin() error {
 	p.resp = resp
 	if resp.StatusCode != http.StatusOK {
 		refused := transport.ReadRefusal(resp)
-		p.c.learn(refused)
+		volcframe.Judged(refused)
 		return refused
 	}
 	p.lines = sse.NewLines(resp.Body)

@@ -8,6 +8,7 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/recognition"
 	"xiaozhi/providers/transport"
+	"xiaozhi/providers/volcframe"
 )
 
 // The old service of recognition: the same frames, with other JSON in them.
@@ -45,13 +46,13 @@ func (e *ears) oldRequest(req providers.ASRRequest) ([]byte, error) {
 		Audio: hearingAudio{Format: "raw", Codec: "raw", Rate: req.Rate, Bits: 16, Channel: 1, Language: "zh-CN"},
 	}
 	h.App.ID, h.App.Cluster, h.App.Token = e.app, e.cluster, e.key.Reveal()
-	h.Request.ID, h.Request.Best, h.Request.Result, h.Request.Sequence = newID(), 1, "full", 1
+	h.Request.ID, h.Request.Best, h.Request.Result, h.Request.Sequence = volcframe.NewID(), 1, "full", 1
 	h.Request.Workflow = "audio_in,resample,partition,vad,fe,decode,itn,nlu_punctuate"
 	payload, err := merge(h, e.extra)
 	if err != nil {
 		return nil, err
 	}
-	return frame{kind: typeRequest, json: true, payload: payload}.bytes(), nil
+	return volcframe.Frame{Kind: volcframe.TypeRequest, JSON: true, Payload: payload}.Bytes(), nil
 }
 
 // oldHeard is an answer of the old service.
@@ -73,12 +74,12 @@ func (s *oldSession) Receive() (recognition.Result, error) {
 	if s.over {
 		return recognition.Result{Kind: recognition.Over}, nil
 	}
-	f, err := read(s.Socket, 0)
+	f, err := volcframe.Read(s.Socket, 0)
 	if err != nil {
 		return recognition.Result{}, err
 	}
 	var h oldHeard
-	if err := json.Unmarshal(f.payload, &h); err != nil {
+	if err := json.Unmarshal(f.Payload, &h); err != nil {
 		return recognition.Result{}, fmt.Errorf("an answer is not the JSON expected: %w", err)
 	}
 	if h.Code != oldHearOK && h.Code != oldHearSilence {
@@ -89,7 +90,7 @@ func (s *oldSession) Receive() (recognition.Result, error) {
 		words = h.Result[0].Text
 	}
 	switch {
-	case h.Code == oldHearSilence || h.Sequence < 0 || f.last():
+	case h.Code == oldHearSilence || h.Sequence < 0 || f.Last():
 		s.over = true
 		return recognition.Result{Kind: recognition.Sentence, Text: words}, nil
 	case words == "":
@@ -100,7 +101,7 @@ func (s *oldSession) Receive() (recognition.Result, error) {
 
 // oldRefusal makes the error of a code of the old service.
 func oldRefusal(h oldHeard) *transport.Refusal {
-	kind := kindOf(0, h.Message, providers.Unavailable)
+	kind := volcframe.KindOf(0, h.Message, providers.Unavailable)
 	switch h.Code {
 	case 1001, 1010, 1011, 1012:
 		kind = providers.BadRequest

@@ -11,6 +11,7 @@ import (
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/volcframe"
 )
 
 // oldEars is a server of the old service: it answers each packet, the last one with a
@@ -39,11 +40,11 @@ func oldEars(t *testing.T, code int) string {
 				}
 			}
 			words, sequence := strings.Repeat("a", n-1), n
-			if m.Data[1]&flagLast != 0 {
+			if m.Data[1]&volcframe.FlagLast != 0 {
 				sequence = -n
 			}
 			payload := fmt.Appendf(nil, `{"reqid":"r","code":%d,"message":"m","sequence":%d,"result":[{"text":%q}]}`, code, sequence, words)
-			l.Say(servicetest.Binary(frame{kind: typeAnswer, json: true, payload: payload}.bytes()))
+			l.Say(servicetest.Binary(volcframe.Frame{Kind: volcframe.TypeAnswer, JSON: true, Payload: payload}.Bytes()))
 		}
 	})
 	return s.URL()

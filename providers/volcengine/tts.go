@@ -14,6 +14,7 @@ import (
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/synthesis"
 	"xiaozhi/providers/transport"
+	"xiaozhi/providers/volcframe"
 )
 
 const (
@@ -178,7 +179,7 @@ type voiceLine struct {
 
 // connect says hello.
 func (l *voiceLine) connect() error {
-	if err := l.WriteBinary(frame{kind: typeRequest, flags: flagEvent, json: true, event: eventStartConnection, payload: []byte("{}")}.bytes()); err != nil {
+	if err := l.WriteBinary(volcframe.Frame{Kind: volcframe.TypeRequest, Flags: volcframe.FlagEvent, JSON: true, Event: volcframe.EventStartConnection, Payload: []byte("{}")}.Bytes()); err != nil {
 		return err
 	}
 	for {
@@ -186,27 +187,27 @@ func (l *voiceLine) connect() error {
 		switch {
 		case err != nil:
 			return err
-		case f.event == eventConnectionStarted:
+		case f.Event == volcframe.EventConnectionStarted:
 			return nil
 		}
 	}
 }
 
 // next returns the next frame. Events that say that something failed are a [*transport.Refusal].
-func (l *voiceLine) next(within time.Duration) (frame, error) {
-	f, err := read(l.Socket, within)
+func (l *voiceLine) next(within time.Duration) (volcframe.Frame, error) {
+	f, err := volcframe.Read(l.Socket, within)
 	if err != nil {
 		return f, err
 	}
-	if f.event == eventConnectionFailed || f.event == eventSessionFailed && f.id == l.session {
-		return f, refusal(0, f.payload, l.Header().Get(logHeader))
+	if f.Event == volcframe.EventConnectionFailed || f.Event == volcframe.EventSessionFailed && f.ID == l.session {
+		return f, volcframe.Refusal(0, f.Payload, l.Header().Get(volcframe.LogHeader))
 	}
 	return f, nil
 }
 
 // send sends an event of the session.
 func (l *voiceLine) send(event int, payload []byte) error {
-	return l.WriteBinary(frame{kind: typeRequest, flags: flagEvent, json: true, event: int32(event), id: l.session, payload: payload}.bytes())
+	return l.WriteBinary(volcframe.Frame{Kind: volcframe.TypeRequest, Flags: volcframe.FlagEvent, JSON: true, Event: int32(event), ID: l.session, Payload: payload}.Bytes())
 }
 
 // Say begins a sentence.
@@ -219,23 +220,23 @@ func (l *voiceLine) Say(req providers.TTSRequest) error {
 		if err != nil {
 			return err
 		}
-		return l.WriteBinary(frame{kind: typeRequest, json: true, payload: b}.bytes())
+		return l.WriteBinary(volcframe.Frame{Kind: volcframe.TypeRequest, JSON: true, Payload: b}.Bytes())
 	}
-	l.session = newID() // one is never used again
-	b, err := l.v.message(eventStartSession, params, l.v.section.Extra)
+	l.session = volcframe.NewID() // one is never used again
+	b, err := l.v.message(volcframe.EventStartSession, params, l.v.section.Extra)
 	if err != nil {
 		return err
 	}
-	return l.send(eventStartSession, b)
+	return l.send(volcframe.EventStartSession, b)
 }
 
 // text sends the text, which may not come before the session has started, and its end.
 func (l *voiceLine) text() error {
-	b, err := l.v.message(eventTaskRequest, speechText{Text: l.req.Text}, nil)
+	b, err := l.v.message(volcframe.EventTaskRequest, speechText{Text: l.req.Text}, nil)
 	if err != nil {
 		return err
 	}
-	return errors.Join(l.send(eventTaskRequest, b), l.send(eventFinishSession, []byte("{}")))
+	return errors.Join(l.send(volcframe.EventTaskRequest, b), l.send(volcframe.EventFinishSession, []byte("{}")))
 }
 
 // Receive returns more of the sound.
@@ -244,21 +245,21 @@ func (l *voiceLine) Receive(within time.Duration) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.one && l.session == "" && f.id != l.before {
-		l.session = f.id
+	if l.one && l.session == "" && f.ID != l.before {
+		l.session = f.ID
 	}
-	if f.id != l.session {
+	if f.ID != l.session {
 		return nil, nil // of the sentence before
 	}
-	switch f.event {
-	case eventSessionStarted:
+	switch f.Event {
+	case volcframe.EventSessionStarted:
 		if !l.one {
 			return nil, l.text()
 		}
-	case eventSessionFinished, eventSessionCanceled:
+	case volcframe.EventSessionFinished, volcframe.EventSessionCanceled:
 		return nil, io.EOF
-	case eventTTSResponse:
-		return f.payload, nil
+	case volcframe.EventTTSResponse:
+		return f.Payload, nil
 	}
 	return nil, nil
 }

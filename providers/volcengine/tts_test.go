@@ -14,6 +14,7 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/volcframe"
 )
 
 func TestVoiceContract(t *testing.T) {
@@ -98,7 +99,7 @@ func TestSpeechRates(t *testing.T) {
 // What the settings add goes into the object that it belongs to.
 func TestExtraMembers(t *testing.T) {
 	v := &voices{section: service.Section{Speed: 1.5, Format: "mp3"}}
-	b, err := v.message(eventStartSession, v.params("a"), map[string]any{"req_params": map[string]any{"audio_params": map[string]any{"emotion": "happy"}}})
+	b, err := v.message(volcframe.EventStartSession, v.params("a"), map[string]any{"req_params": map[string]any{"audio_params": map[string]any{"emotion": "happy"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
