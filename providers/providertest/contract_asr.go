@@ -166,11 +166,11 @@ func (tr *trial) recognise(a providers.ASR, pcm []int16) (partials []string, fin
 	return partials, final, nil
 }
 
-// enough says whether the sound may end after this partial text. A service that ends sentences
+// enough says whether the sound may end after this partial text. A service that ends sentences or sessions
 // by itself must have done so: what follows the end of the sound is taken for its answer to that.
 func (tr *trial) enough(partial string) bool {
 	first, _ := servicetest.Halves()
-	return tr.f != servicetest.Parts || tr.c.Text != "" || len(letters(partial)) > len(letters(first))
+	return tr.f != servicetest.Parts && tr.f != servicetest.Ends || tr.c.Text != "" || len(letters(partial)) > len(letters(first))
 }
 
 // wait returns the time for which a partial text is waited for before the sound is ended.
