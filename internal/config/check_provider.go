@@ -148,8 +148,15 @@ func (ch checker) checkProvider(name string, p Provider) {
 // checkKind checks what the type of a section decides.
 func (ch checker) checkKind(name string, p Provider, k service.Kind) {
 	at := func(key string) []string { return []string{"providers", name, key} }
-	if p.BaseURL != "" {
-		ch.address(p.BaseURL, []string{"http", "https", "ws", "wss", "tcp"}, at("base_url")...)
+	switch service := k.Type != "" && k.Here == nil; {
+	case p.BaseURL != "":
+		schemes := []string{"http", "https", "ws", "wss"}
+		if k.Type == "wyoming" { // it alone speaks over bare connections
+			schemes = []string{"tcp", "wyoming"}
+		}
+		ch.address(p.BaseURL, schemes, at("base_url")...)
+	case service && k.Address == "" && len(k.Regions) == 0 && len(p.MissingEnv) == 0:
+		ch.warn(at("base_url"), "config/needs-address")
 	}
 	formats := []string{"pcm", "wav", "mp3", "opus"}
 	if len(k.Formats) > 0 {

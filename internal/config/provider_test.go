@@ -25,6 +25,10 @@ func TestSectionsOfServices(t *testing.T) {
 		"near model":           {"providers:\n  deepgram: {api_key: k, asr_model: flux-general-e}", "", ":2: providers.deepgram.asr_model: model flux-general-e is none that is known here (did you mean flux-general-en?)"},
 		"missing key":          {"providers:\n  iflytek: {app_id: a, api_key: k}", "", ":2: providers.iflytek.api_secret: it is not set, and neither is $IFLYTEK_API_SECRET"},
 		"an address by socket": {"providers:\n  funasr: {base_url: 'ws://127.0.0.1:10095'}\nasr: [funasr]", "", ""},
+		"nowhere":              {"providers:\n  wyoming: {speed: 1.5}\ntts: [wyoming]", "", ":2: providers.wyoming.base_url: it is not set, and this service is nowhere without it"},
+		"at home as usual":     {"providers:\n  vosk: {}\nasr: [vosk]", "", ""},
+		"another's scheme":     {"providers:\n  wyoming: {base_url: 'http://127.0.0.1:10300'}", `:2: providers.wyoming.base_url: "http://127.0.0.1:10300" is no address; it begins with tcp://`, ""},
+		"a bare connection":    {"providers:\n  vosk: {base_url: 'tcp://127.0.0.1:2700'}", `:2: providers.vosk.base_url: "tcp://127.0.0.1:2700" is no address; it begins with http://`, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
