@@ -1,66 +1,13 @@
 package responses
 
 import (
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
-	"xiaozhi/internal/servicetest"
+	fake "xiaozhi/internal/servicetest/openairesponses"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
 )
 
-// refusals are the answers to requests that are refused.
-var refusals = map[servicetest.Fault]struct {
-	status int
-	body   string
-}{
-	servicetest.WrongKey:    {401, `{"error":{"code":"invalid_api_key","message":"wrong ` + servicetest.Key + `"}}`},
-	servicetest.NoMoney:     {429, `{"error":{"code":"insufficient_quota","message":"pay"}}`},
-	servicetest.RateLimited: {429, `{"error":{"code":"rate_limit_exceeded","message":"slow down"}}`},
-	servicetest.WrongModel:  {404, `{"error":{"code":"model_not_found","message":"no such model"}}`},
-}
-
-// faulty answers as the service does, with what can go wrong.
-func faulty(tb testing.TB) *servicetest.Server {
-	tb.Helper()
-	knows := []servicetest.Fault{
-		servicetest.Slow, servicetest.Silent, servicetest.Cut, servicetest.Closed, servicetest.Broken, servicetest.Huge, servicetest.Odd,
-	}
-	for f := range refusals {
-		knows = append(knows, f)
-	}
-	var s *servicetest.Server
-	s = servicetest.New(tb, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // else it would not see that the client is gone
-		f := s.Fault()
-		if no, refuses := refusals[f]; refuses {
-			s.Refuse(w, no.status, no.body)
-			return
-		}
-		e := servicetest.Events{Type: "text/event-stream", Broken: []byte("data: {\"type\"\n\n"), Filler: []byte(`data: {"type":"response.output_text.delta","delta":"` + servicetest.More + "\"}\n\n")}
-		for _, event := range strings.SplitAfter(spoken, "\n\n") {
-			if event != "" {
-				e.List = append(e.List, []byte(event))
-			}
-		}
-		s.Stream(w, r, f, e)
-	}, knows...)
-	return s
-}
-
 func TestContract(t *testing.T) {
-	providertest.TestModelContract(t, providertest.Case{
-		Kind: Kind(), Fake: faulty, Reuses: true, Section: func(s *service.Section) { s.BaseURL += "/v1" },
-	})
+	providertest.TestModelContract(t, providertest.Case{Kind: Kind(), Fake: fake.New, Reuses: true, Section: func(s *service.Section) { s.BaseURL += "/v1" }})
 }
-
-// spoken is an answer in several pieces.
-const spoken = `data: {"type":"response.output_text.delta","delta":"It is"}
-
-data: {"type":"response.output_text.delta","delta":" fine."}
-
-data: {"type":"response.completed","response":{}}
-
-`
