@@ -177,7 +177,7 @@ func joinRoles(roles []service.Role) string {
 	return strings.Join(out, ", ")
 }
 
-// sentence is what is spoken and heard.
+// sentence holds the words that are spoken and heard.
 func (t *trier) sentence() string {
 	if t.f.text != "" {
 		return t.f.text

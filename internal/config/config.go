@@ -49,7 +49,7 @@ type around struct {
 // defaultData is the data folder unless the command line names another.
 const defaultData = "data"
 
-// ModelsFolder is where models of speech are kept that [xiaozhi/internal/models] fetches.
+// ModelsFolder returns the folder of the models of speech that [xiaozhi/internal/models] fetches.
 func (c *Config) ModelsFolder() string {
 	return filepath.Join(cmp.Or(c.around.data, defaultData), "models")
 }

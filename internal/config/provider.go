@@ -35,7 +35,7 @@ type Provider struct {
 	MissingEnv []string `koanf:"-"`
 }
 
-// address is where the section's requests go; "" where only its type knows.
+// address returns the target of the section's requests; "" where only its type knows.
 func (p Provider) address() string {
 	k, _ := catalog.Find(catalog.Kinds(), p.Type) // one that is unknown has none
 	return cmp.Or(p.BaseURL, k.Regions[p.Region], k.Address)

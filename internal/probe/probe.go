@@ -168,7 +168,7 @@ type Thought struct {
 	Usage  providers.Usage
 }
 
-// Question is what a model is asked, and the tool that answers it.
+// Question holds the words for a model, and the tool that answers them.
 type Question struct {
 	Text     string
 	Language string

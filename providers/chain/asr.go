@@ -165,7 +165,7 @@ func (s *asrStream) of(i int, fresh bool, open func() (providers.ASRStream, erro
 	return stream, nil
 }
 
-// length is how much sound there is, in samples.
+// length counts the sound, in samples.
 func (s *asrStream) length() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,7 +40,7 @@ func Kind() service.Kind {
 	}
 }
 
-// server is where utterances go.
+// server speaks to one FunASR runtime.
 type server struct {
 	dialer   *transport.Dialer
 	at       string

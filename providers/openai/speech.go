@@ -16,7 +16,7 @@ import (
 	"xiaozhi/providers/transport"
 )
 
-// Speech is what a vendor hears and speaks with this wire format. A zero value is neither.
+// Speech lists the models and voices of a vendor with this wire format. A zero value is neither.
 type Speech struct {
 	Hears   []string // models, the default first
 	Live    []string // those of them that hear over a WebSocket only, while the user speaks
@@ -34,7 +34,7 @@ type Speech struct {
 	Lists    bool   // GET audio/voices names the voices
 }
 
-// speeches are what vendors hear and speak, by their types.
+// speeches lists the models and voices of all vendors, by their types.
 func speeches() map[string]Speech {
 	return map[string]Speech{
 		"openai": {
