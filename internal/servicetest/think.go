@@ -15,7 +15,7 @@ type Tool struct {
 	Schema json.RawMessage // of its arguments
 }
 
-// Answer is what every fake that thinks says to the newest words of its user, or to the
+// Answer returns the words of every fake that thinks to the newest words of its user, or to the
 // result of a tool.
 func Answer(words string) string { return "I heard: " + words + ". That is all." }
 

@@ -15,7 +15,7 @@ import (
 	"xiaozhi/internal/servicetest"
 )
 
-// Mode is how a server answers.
+// Mode names a way of answering.
 type Mode int
 
 // The modes.
@@ -48,7 +48,7 @@ func NewMode(t testing.TB, mode Mode) *servicetest.Server {
 	return f.Server
 }
 
-// request is what a client asks. A block has members of all types.
+// request holds the members of a client's request. A block has members of all types.
 type request struct {
 	Model       string          `json:"model"`
 	MaxTokens   int             `json:"max_tokens"`
@@ -239,7 +239,7 @@ func (q *request) thinks() bool { return q.Thinking.Type == "enabled" || q.Think
 // sign is the signature of a thought.
 func sign(thought string) string { return fmt.Sprintf("sig%08x", crc32.ChecksumIEEE([]byte(thought))) }
 
-// newest is what the user said last, or the result of a tool.
+// newest returns what the user said last, or the result of a tool.
 func (q *request) newest() (words string, told bool) {
 	for _, b := range q.Messages[len(q.Messages)-1].blocks {
 		switch b.Type {

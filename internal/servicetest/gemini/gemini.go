@@ -16,7 +16,7 @@ import (
 	"xiaozhi/internal/servicetest"
 )
 
-// Mode is how a server answers.
+// Mode names a way of answering.
 type Mode int
 
 // The modes.
@@ -52,7 +52,7 @@ func NewMode(t testing.TB, mode Mode) *servicetest.Server {
 
 type object = map[string]any
 
-// request is what a client asks.
+// request holds the members of a client's request.
 type request struct {
 	Contents   []content      `json:"contents"`
 	System     *content       `json:"systemInstruction"`
@@ -209,7 +209,7 @@ func (q *request) read(body []byte, signed bool) string {
 // sign is the signature of a call.
 func sign(name string) string { return fmt.Sprintf("c2ln%08x", crc32.ChecksumIEEE([]byte(name))) }
 
-// newest is what the user said last, or the result of tools.
+// newest returns what the user said last, or the result of tools.
 func (q *request) newest() (words string, told bool) {
 	for _, p := range q.Contents[len(q.Contents)-1].Parts {
 		switch {

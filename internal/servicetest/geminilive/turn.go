@@ -11,7 +11,7 @@ import (
 	"xiaozhi/internal/servicetest"
 )
 
-// input is what the microphone gives, and the client's marks.
+// input holds sound of the microphone and marks of the client.
 type input struct {
 	Audio *struct {
 		Data []byte `json:"data"`

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// request is what a client asks.
+// request holds the members of a client's request.
 type request struct {
 	Model    string    `json:"model"`
 	Messages []message `json:"messages"`
@@ -172,7 +172,7 @@ func unknown(body []byte, v Vendor) string {
 	return ""
 }
 
-// newest is what the user said last, or the results of tools.
+// newest returns what the user said last, or the results of tools.
 func (q *request) newest() (words string, told bool) {
 	for i := len(q.Messages) - 1; i >= 0 && q.Messages[i].Role == "tool"; i-- {
 		words, told = text(q.Messages[i].Content)+words, true

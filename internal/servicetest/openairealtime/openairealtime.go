@@ -31,7 +31,7 @@ type Dialect struct {
 	Fails func(f servicetest.Fault) *Problem
 }
 
-// Problem is what an error event says.
+// Problem holds the members of an error event.
 type Problem struct {
 	Type, Code, Message, Param string
 	Close                      int // code with which the socket is closed then; 0: it stays

@@ -13,7 +13,7 @@ import (
 	"xiaozhi/internal/servicetest"
 )
 
-// Mode is how a server answers.
+// Mode names a way of answering.
 type Mode int
 
 // The modes.
@@ -48,7 +48,7 @@ func NewMode(t testing.TB, mode Mode) *servicetest.Server {
 
 type object = map[string]any
 
-// request is what a client asks.
+// request holds the members of a client's request.
 type request struct {
 	Model string          `json:"model"`
 	Input json.RawMessage `json:"input"`
