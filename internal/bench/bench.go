@@ -1,6 +1,6 @@
 // Package bench measures servers that xiaozhi-style speakers connect to: ours or another's. It brings stub providers
 // whose delays can be set, simulated devices that speak packets encoded once and never decode what they hear, and the
-// metrics M1 to M18, each next to a control: a timer that does nothing. A figure about time that was taken while the
+// metrics M1 to M19, each next to a control: a timer that does nothing. A figure about time that was taken while the
 // control was late is void.
 //
 // The parts that judge (m_playout.go, figure.go, report.go) look at no
@@ -193,6 +193,9 @@ func (b *bench) patiently(ctx context.Context, s scenario, run int) []Figure {
 
 // one measures one scenario of one run, with its controls.
 func (b *bench) one(ctx context.Context, s scenario, run int) []Figure {
+	if s.both {
+		return b.listened(ctx, s, run)
+	}
 	if s.pair != nil {
 		return b.paired(ctx, s, run)
 	}

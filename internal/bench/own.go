@@ -30,6 +30,7 @@ type settings struct {
 	commit time.Duration // 0: 700 ms
 	ears   string        // the recogniser; empty: the stub
 	store  string        // store.driver; empty: as it is usual
+	more   string        // lines of more sections of providers
 }
 
 // own is our server, started by the bench.
@@ -108,9 +109,9 @@ llm: [stub]
 tts: [stub]
 providers:
   stub: {type: openai, base_url: %q, api_key: stub, model: stub}
-voice: {endpointing: {trigger: 200ms, commit: %s}}
+%svoice: {endpointing: {trigger: 200ms, commit: %s}}
 store: {driver: %s}
-`, cmp.Or(s.ears, "stub"), stubs, cmp.Or(s.commit, ownSilence), cmp.Or(s.store, storeOn))
+`, cmp.Or(s.ears, "stub"), stubs, s.more, cmp.Or(s.commit, ownSilence), cmp.Or(s.store, storeOn))
 }
 
 // up waits until the server has said where it is.

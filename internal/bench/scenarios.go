@@ -15,6 +15,7 @@ type scenario struct {
 	needs settings // of a server that we start
 	early bool     // it begins before the server's engines are loaded
 	run   func(context.Context, *rig) ([]Figure, error)
+	both  bool                                          // it compares servers with an uploading and a streaming recogniser
 	pair  func(context.Context, *rig) ([]Figure, error) // in place of run: what two servers, with the store and without, are compared by
 }
 
@@ -35,6 +36,7 @@ func scenarios() []scenario {
 		{names: []string{"m16"}, about: "one that does not read", run: fairness},
 		{names: []string{"m17"}, about: "first segment in Chinese", run: firstSegment},
 		{names: []string{"m18"}, about: "the store, on and off", pair: keeping},
+		{names: []string{"m19"}, about: "recognisers that upload and that stream", both: true},
 	}
 }
 
