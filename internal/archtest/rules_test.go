@@ -103,7 +103,7 @@ var rules = []rule{
 
 	{"internal/devicetest", "audio", "the other side of the wire shares nothing but the codec"},
 	{"internal/openaitest", "", "a fake cloud"},
-	{"internal/servicetest", "audio audio/file internal/servicetest", "a fake is written from a protocol and knows no client"},
+	{"internal/servicetest", "audio audio/file internal/servicetest internal/servicetest/openairealtime", "a fake is written from a protocol and knows no client"},
 	{"internal/speechtest", "audio audio/file", "recordings"},
 	{"internal/bench", "audio audio/file internal/devicetest internal/openaitest", "it measures servers from outside, ours like any other"},
 	{"internal/wirediff", "internal/admintoken internal/devicetest internal/openaitest internal/speechtest", "it compares two servers from outside"},
