@@ -68,7 +68,7 @@ func (m *microphone) perform(e turn.Effect) bool {
 		m.o.SelfEcho.Open(e.Open)
 	case turn.Listen:
 		m.listen(e)
-	case turn.Mute, turn.EndUtterance, turn.Watch, turn.AwaitSilence:
+	case turn.Mute, turn.EndUtterance, turn.Watch, turn.AwaitSilence, turn.Expect:
 		m.tell(e)
 	case turn.Release:
 		m.book.Release(e.ID, e.Cause)

@@ -78,7 +78,7 @@ func (l *Listener) Mode() wire.Mode { return l.mode }
 func (l *Listener) Put(p wire.Packet) { l.in.Put(p) }
 
 // Tell hands over a command: [turn.Listen], [turn.Mute], [turn.EndUtterance],
-// [turn.Watch] or [turn.AwaitSilence], in order with the packets. The error is
+// [turn.Watch], [turn.Expect] or [turn.AwaitSilence], in order with the packets. The error is
 // [wire.ErrOverrun] if the listener hangs.
 func (l *Listener) Tell(e turn.Effect) error { return l.in.Post(e) }
 
@@ -180,6 +180,8 @@ func (l *Listener) take(it wire.Item[turn.Effect]) {
 	case turn.EndUtterance:
 		l.muted = true
 		l.commit(0)
+	case turn.Expect:
+		l.lang = string(e.Lang)
 	case turn.Watch:
 		l.watching = e.On
 	case turn.AwaitSilence:

@@ -44,6 +44,9 @@ type (
 	// Watch says whether a reply is spoken while the microphone is open: then
 	// Interim events are wanted.
 	Watch struct{ On bool }
+	// Expect changes the language in which the next utterance is expected, while the
+	// microphone stays open.
+	Expect struct{ Lang text.Lang }
 	// AwaitSilence lets the present pause of an utterance end it after that long.
 	AwaitSilence struct {
 		ID      uint64

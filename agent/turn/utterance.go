@@ -242,7 +242,11 @@ func request(x *step) Request {
 // answer completes the request to answer words. Its language is the one in which they were heard.
 func answer(x *step, r Request) Request {
 	r.Shown, r.Lang, r.Before = r.Words, x.langOf(r.Words, r.Lang), x.Learned.Lang
+	expected := x.hearing()
 	x.Learned.Lang = r.Lang
+	if now := x.hearing(); now != expected && x.Mic.Mode == wire.Realtime && x.Mic.Open {
+		x.do(Expect{now})
+	}
 	if r.Told = x.tell(r); r.Told {
 		return r
 	}
