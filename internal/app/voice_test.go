@@ -408,7 +408,7 @@ func twoTurns(ctx context.Context, d *devicetest.Device, prompt speechtest.Clip)
 // cancelled by the server's timestamps: a spoken turn, a story that is cut by
 // voice alone, and its answer, all with one listen start.
 func TestRealtimeIsCutByVoice(t *testing.T) {
-	prompt := clip(t, speechtest.Prompts, "vm-msgsaved")
+	prompt := clip(t, speechtest.Prompts, "conf-getpin")
 	withEngines(t, repeating(), func(ctx context.Context, t *testing.T, h *harness) {
 		d := h.speaker(ctx, t, devicetest.Options{Mode: devicetest.Realtime, Protocol: 2, Sound: devicetest.Sound{AEC: true}, NoMCP: true})
 		if err := spoken(ctx, d, prompt); err != nil {
