@@ -96,7 +96,7 @@ func TestChosen(t *testing.T) {
 		return strings.Join(all, " ")
 	}
 	for _, c := range []struct{ ask, want string }{
-		{"m1", "m1"}, {"M5,m7", "m4"}, {"m17,m1", "m1 m17"}, {"m11", "m11 m11-open"}, {"m11-open", "m11-open"}, {"m18", "m18"}, {"m19", `unknown metric "m19"`},
+		{"m1", "m1"}, {"M5,m7", "m4"}, {"m17,m1", "m1 m17"}, {"m11", "m11 m11-open"}, {"m11-open", "m11-open"}, {"m18", "m18"}, {"m99", `unknown metric "m99"`},
 	} {
 		if got := names(strings.Split(c.ask, ",")...); got != c.want {
 			t.Errorf("%s: %s, want %s", c.ask, got, c.want)
