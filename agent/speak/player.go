@@ -116,14 +116,8 @@ func (p *Player) Start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.gate.state == gateOpen || p.gate.state == gateShut {
-		p.begin()
+		begin(p)
 	}
-}
-
-// begin sends tts start. The caller holds mu.
-func (p *Player) begin() {
-	p.out.Send(wire.Message{Kind: wire.MessageTTSStart, Turn: p.turn})
-	p.gate.start(time.Now(), p.out.Send)
 }
 
 // Send passes a message of the turn on, as soon as it may be seen.
@@ -172,7 +166,7 @@ func (p *Player) Stop() {
 	case gateClosed:
 		return
 	case gateShut, gateOpen:
-		p.begin()
+		begin(p)
 	case gateStarted, gatePaused:
 	}
 	p.ledger.endSegment()
@@ -258,4 +252,10 @@ func (p *Player) Counters() (frames, underruns int, minLead time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pacer.Frames(), p.pacer.Underruns(), p.pacer.MinLead()
+}
+
+// begin sends tts start. The caller holds the player's lock.
+func begin(p *Player) {
+	p.out.Send(wire.Message{Kind: wire.MessageTTSStart, Turn: p.turn})
+	p.gate.start(time.Now(), p.out.Send)
 }

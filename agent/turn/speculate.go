@@ -45,7 +45,7 @@ func draft(x *step, e Draft) {
 }
 
 // guess returns the request that the speculation answers, or will.
-func (x *step) guess() Request {
+func guess(x *step) Request {
 	if x.Pending != nil {
 		return *x.Pending
 	}
@@ -55,7 +55,7 @@ func (x *step) guess() Request {
 // guesses reports whether the speculation answers these words, punctuation apart, in this
 // language. A point within a number is none: 2.5 is not 25.
 func (x *step) guesses(words string, lang text.Lang) bool {
-	guess := x.guess()
+	guess := guess(x)
 	return guess.Lang == lang && text.Bare(guess.Words) == text.Bare(words) && slices.Equal(numbers(guess.Words), numbers(words))
 }
 
