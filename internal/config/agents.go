@@ -78,7 +78,7 @@ func (c *Config) ReadAgent(name string, doc []byte, prompts []string) (Persona, 
 			return p, fmt.Errorf("decode the agent %s: %w", name, err)
 		}
 	}
-	checker{found, prompts, nil}.checkPersona(c, name, p)
+	checker{found, prompts, nil, knownTypes()}.checkPersona(c, name, p)
 	for _, problem := range found.problems {
 		if e, ok := errors.AsType[*Error](problem); ok {
 			e.Place = ""

@@ -18,6 +18,7 @@ type checker struct {
 	*findings
 	prompts []string          // that there are; nil: nobody knows
 	env     map[string]string // of the program; nil: nobody knows
+	types   types
 }
 
 func (ch checker) check(c *Config) {

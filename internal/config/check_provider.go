@@ -21,10 +21,20 @@ const (
 	roleVLM = "vision"
 )
 
-// typeRoles says what the types of providers can do.
-func typeRoles() map[string][]string {
-	all := map[string][]string{"pocketsphinx": {roleASR}, "rules": {roleLLM}, "local": {roleTTS}}
-	for _, k := range catalog.Kinds() {
+// types are the kinds of services and what each type of a section can do. They are made once for all checks of some
+// settings: making the catalogue takes a fifth of a millisecond.
+type types struct {
+	kinds []service.Kind
+	roles map[string][]string // by type
+	named map[string][]string // by the names that need no section: every type is one
+}
+
+func knownTypes() types {
+	t := types{
+		kinds: catalog.Kinds(),
+		roles: map[string][]string{"pocketsphinx": {roleASR}, "rules": {roleLLM}, "local": {roleTTS}},
+	}
+	for _, k := range t.kinds {
 		var roles []string
 		for _, r := range k.Roles() {
 			roles = append(roles, string(r))
@@ -32,17 +42,18 @@ func typeRoles() map[string][]string {
 				roles = append(roles, roleVLM)
 			}
 		}
-		all[k.Type] = roles
+		t.roles[k.Type] = roles
 	}
-	return all
+	t.named = maps.Clone(t.roles)
+	t.named["auto"] = []string{roleASR, roleLLM, roleTTS}
+	t.named["ollama"] = []string{roleLLM, roleVLM}
+	return t
 }
 
-// builtinRoles says what the names that need no section can do: every type is one.
-func builtinRoles() map[string][]string {
-	all := typeRoles()
-	all["auto"] = []string{roleASR, roleLLM, roleTTS}
-	all["ollama"] = []string{roleLLM, roleVLM}
-	return all
+// kind is the kind of a type; the zero kind of one that is unknown takes nothing.
+func (t types) kind(name string) service.Kind {
+	k, _ := catalog.Find(t.kinds, name)
+	return k
 }
 
 func (ch checker) checkChains(c *Config) {
@@ -66,9 +77,9 @@ func (ch checker) checkChains(c *Config) {
 // checkChain checks the members of a chain that is set at a path.
 func (ch checker) checkChain(c *Config, chain []string, role string, at ...string) {
 	for i, name := range chain {
-		roles, known := builtinRoles()[name]
+		roles, known := ch.types.named[name]
 		if p, section := c.Providers[name]; section {
-			roles, known = typeRoles()[p.Type], true
+			roles, known = ch.types.roles[p.Type], true
 			if roles == nil {
 				continue // the section's own problem
 			}
@@ -77,7 +88,7 @@ func (ch checker) checkChain(c *Config, chain []string, role string, at ...strin
 		case !known && (!ch.whole() || !ch.whole("providers")):
 			// Its section may be what could not be read.
 		case !known:
-			near := prompts.Nearest(name, c.namesFor(role))
+			near := prompts.Nearest(name, c.namesFor(ch.types, role))
 			ch.bad(at, "config/no-provider", name, near)
 		case !slices.Contains(roles, role):
 			ch.bad(at, "config/wrong-role", name, role, strings.Join(roles, ", "))
@@ -88,15 +99,15 @@ func (ch checker) checkChain(c *Config, chain []string, role string, at ...strin
 }
 
 // namesFor lists the names that a chain of that role may hold.
-func (c *Config) namesFor(role string) []string {
+func (c *Config) namesFor(t types, role string) []string {
 	var names []string
-	for name, roles := range builtinRoles() {
+	for name, roles := range t.named {
 		if _, section := c.Providers[name]; !section && slices.Contains(roles, role) {
 			names = append(names, name)
 		}
 	}
 	for name, p := range c.Providers {
-		if slices.Contains(typeRoles()[p.Type], role) {
+		if slices.Contains(t.roles[p.Type], role) {
 			names = append(names, name)
 		}
 	}
@@ -108,7 +119,7 @@ func (c *Config) namesFor(role string) []string {
 // type has.
 func (ch checker) checkProvider(name string, p Provider) {
 	at := func(key string) []string { return []string{"providers", name, key} }
-	types := slices.Sorted(maps.Keys(typeRoles()))
+	all := slices.Sorted(maps.Keys(ch.types.roles))
 	if name == "auto" {
 		ch.bad(key("providers", name), "config/reserved-name")
 	}
@@ -116,9 +127,9 @@ func (ch checker) checkProvider(name string, p Provider) {
 	case p.Type == "" && (!ch.whole("providers", name) || len(p.Settings) > 0):
 		// The key may be misspelt.
 	case p.Type == "":
-		ch.bad(at("type"), "config/no-type", strings.Join(types, ", "))
-	case typeRoles()[p.Type] == nil:
-		ch.bad(at("type"), "config/unknown-type", p.Type, prompts.Nearest(p.Type, types), strings.Join(types, ", "))
+		ch.bad(at("type"), "config/no-type", strings.Join(all, ", "))
+	case ch.types.roles[p.Type] == nil:
+		ch.bad(at("type"), "config/unknown-type", p.Type, prompts.Nearest(p.Type, all), strings.Join(all, ", "))
 	}
 	if p.Temp != nil {
 		within(ch, *p.Temp, 0, 2, at("temperature")...)
@@ -141,8 +152,7 @@ func (ch checker) checkProvider(name string, p Provider) {
 	within(ch, p.Transcript, 0, time.Minute, at("transcript")...)
 	within(ch, p.Timeout, 0, 10*time.Minute, at("timeout")...)
 	within(ch, p.Decoders, 0, 64, at("decoders")...)
-	kind, _ := catalog.Find(catalog.Kinds(), p.Type) // one that is unknown takes nothing
-	ch.checkKind(name, p, kind)
+	ch.checkKind(name, p, ch.types.kind(p.Type))
 }
 
 // checkKind checks what the type of a section decides.
@@ -232,8 +242,8 @@ func keysOf(k service.Kind) []string {
 
 // offersVoices reports whether "auto" stands for any voice: of a section, or of a service
 // whose keys are in the environment.
-func offersVoices(c *Config, env map[string]string) bool {
-	for _, k := range catalog.Kinds() {
+func offersVoices(c *Config, t types, env map[string]string) bool {
+	for _, k := range t.kinds {
 		if k.TTS == nil {
 			continue
 		}

@@ -148,9 +148,10 @@ func (l *loader) finish(o Options) (*Config, []Warning, error) {
 		return nil, l.warnings, fmt.Errorf("decode settings: %w", err)
 	}
 	l.secretFiles(c)
+	t := knownTypes()
 	for name, p := range c.Providers {
 		p.MissingEnv = l.missing("providers", name)
-		if _, known := typeRoles()[name]; p.Type == "" && known {
+		if _, known := t.roles[name]; p.Type == "" && known {
 			p.Type = name
 		}
 		c.Providers[name] = p
@@ -163,8 +164,8 @@ func (l *loader) finish(o Options) (*Config, []Warning, error) {
 	if o.DataDir != defaultData {
 		c.around.data = o.DataDir
 	}
-	c.around.cloudVoices = offersVoices(c, x.env)
-	checker{l.findings, promptNames(o.DataDir), x.env}.check(c)
+	c.around.cloudVoices = offersVoices(c, t, x.env)
+	checker{l.findings, promptNames(o.DataDir), x.env, t}.check(c)
 	if err := errors.Join(l.problems...); err != nil {
 		return nil, l.warnings, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
-	"xiaozhi/providers/catalog"
 )
 
 // Provider configures one engine or service for every role that its type has.
@@ -37,7 +36,7 @@ type Provider struct {
 
 // address returns the target of the section's requests; "" where only its type knows.
 func (p Provider) address() string {
-	k, _ := catalog.Find(catalog.Kinds(), p.Type) // one that is unknown has none
+	k := knownTypes().kind(p.Type)
 	return cmp.Or(p.BaseURL, k.Regions[p.Region], k.Address)
 }
 

@@ -60,7 +60,7 @@ func TestServiceTables(t *testing.T) {
 	for _, file := range servicesDocuments {
 		rows := serviceRows(t, read(t, file))
 		for name := range rows {
-			if typeRoles()[name] == nil {
+			if knownTypes().roles[name] == nil {
 				t.Errorf("%s: there is no type %s", file, name)
 			}
 		}

@@ -20,7 +20,7 @@ import (
 func open(t *testing.T, url string) providers.ASR {
 	t.Helper()
 	a, err := Kind().ASR(service.Section{
-		Name: "ears", Key: servicetest.Key, Secret: servicetest.Secret, BaseURL: url, Timeouts: service.Timeouts{First: 900 * time.Millisecond},
+		Name: "ears", Key: servicetest.Key, Secret: servicetest.Secret, BaseURL: url, Timeouts: service.Timeouts{First: 20 * time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)
