@@ -144,7 +144,7 @@ func newHasher(c Cost) *hasher {
 	return &hasher{cost: cmp.Or(c, strong()), working: make(chan struct{}, 1), places: make(chan struct{}, 1+maxWaiting)}
 }
 
-// do runs f when it is its turn. [Busy]: too many wait already.
+// do runs f when it is its turn. [ErrBusy]: too many wait already.
 func (h *hasher) do(ctx context.Context, f func()) error {
 	select {
 	case h.places <- struct{}{}:

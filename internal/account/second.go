@@ -100,7 +100,7 @@ func (s *factors) confirm(ctx context.Context, p Person, f factor) error {
 	return orReason(err, store.ErrNotFound, ErrNoUser)
 }
 
-// second checks the second factor of somebody whose password was right, and uses the code up. [CodeNeeded]: they have one,
+// second checks the second factor of somebody whose password was right, and uses the code up. [ErrCodeNeeded]: they have one,
 // and showed no code. Wrong codes count for the account wherever they come from: who tries has its password.
 func (s *factors) second(ctx context.Context, u store.User, code string) (bool, error) {
 	switch {
