@@ -15,7 +15,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"xiaozhi/internal/text/message"
 	"xiaozhi/prompts"
 )
 
@@ -49,31 +48,6 @@ type Seen struct {
 	Place   string          // where the settings hold it; "": nowhere
 	Doc     json.RawMessage // what they set
 	Trouble string          // why the one that people have made is not used; "": nothing
-}
-
-// Kind says why something is not done.
-type Kind int
-
-// The kinds.
-const (
-	Missing   Kind = iota + 1 // there is no such thing
-	Invalid                   // it can never be so
-	Conflict                  // somebody else, or the settings, have it
-	Full                      // there are too many
-	Unwritten                 // it cannot be kept
-)
-
-// RefusalError says for people why nothing has changed.
-type RefusalError struct {
-	Kind Kind
-	Text string // in both languages
-}
-
-// Error returns the text.
-func (r *RefusalError) Error() string { return r.Text }
-
-func refuse(kind Kind, id string, args ...any) error {
-	return &RefusalError{kind, message.Both(id, args...)}
 }
 
 // Options make a [Roster]. Records and Users must be set.
@@ -394,13 +368,6 @@ func (r *Roster) unknown(name string) error {
 		return refuse(Missing, "agents/none", name)
 	}
 	return refuse(Missing, "config/no-agent", name, prompts.Nearest(name, names))
-}
-
-func unwritten(err error) error {
-	if errors.Is(err, ErrConflict) {
-		return refuse(Conflict, "agents/conflict")
-	}
-	return refuse(Unwritten, "agents/not-written", err)
 }
 
 func cut(text string, most int) string {

@@ -1,0 +1,39 @@
+package roster
+
+import (
+	"errors"
+
+	"xiaozhi/internal/text/message"
+)
+
+// Kind says why something is not done.
+type Kind int
+
+// The kinds.
+const (
+	Missing   Kind = iota + 1 // there is no such thing
+	Invalid                   // it can never be so
+	Conflict                  // somebody else, or the settings, have it
+	Full                      // there are too many
+	Unwritten                 // it cannot be kept
+)
+
+// RefusalError says for people why nothing has changed.
+type RefusalError struct {
+	Kind Kind
+	Text string // in both languages
+}
+
+// Error returns the text.
+func (r *RefusalError) Error() string { return r.Text }
+
+func refuse(kind Kind, id string, args ...any) error {
+	return &RefusalError{kind, message.Both(id, args...)}
+}
+
+func unwritten(err error) error {
+	if errors.Is(err, ErrConflict) {
+		return refuse(Conflict, "agents/conflict")
+	}
+	return refuse(Unwritten, "agents/not-written", err)
+}
