@@ -2,10 +2,8 @@ package openairealtime
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/providers"
 	"xiaozhi/providers/duplex"
-	"xiaozhi/providers/generation"
 	"xiaozhi/providers/recognition"
 	"xiaozhi/providers/transport"
 )
@@ -180,36 +177,6 @@ func (w *wire) Discard() error {
 	return w.WriteJSON(object{"type": "input_audio_buffer.clear", "event_id": "clear"})
 }
 
-// event is a message of the service.
-type event struct {
-	Type       string `json:"type"`
-	Response   string `json:"response_id"`
-	Item       string `json:"item_id"`
-	Delta      string `json:"delta"`
-	Transcript string `json:"transcript"`
-	CallID     string `json:"call_id"`
-	Name       string `json:"name"`
-	Arguments  string `json:"arguments"`
-	Thing      struct {
-		ID        string `json:"id"`
-		Type      string `json:"type"`
-		CallID    string `json:"call_id"`
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"item"`
-	Whole struct {
-		ID      string `json:"id"`
-		Status  string `json:"status"`
-		Details struct {
-			Error json.RawMessage `json:"error"`
-		} `json:"status_details"`
-	} `json:"response"`
-	Error struct {
-		EventID string `json:"event_id"`
-		Code    any    `json:"code"`
-	} `json:"error"`
-}
-
 // read reads a message.
 func (w *wire) read(within time.Duration) (e event, raw []byte, err error) {
 	_, raw, err = w.Read(within)
@@ -217,14 +184,6 @@ func (w *wire) read(within time.Duration) (e event, raw []byte, err error) {
 		return e, nil, err
 	}
 	return e, raw, parse(raw, &e)
-}
-
-// parse reads an event.
-func parse(raw []byte, e *event) error {
-	if err := json.Unmarshal(raw, e); err != nil {
-		return fmt.Errorf("a message is not the JSON expected: %w", err)
-	}
-	return nil
 }
 
 // Receive waits for the next event.
@@ -427,39 +386,4 @@ func (w *wire) notCancelled() error {
 		return w.ask()
 	}
 	return nil
-}
-
-// fault is the refusal in a message.
-func fault(raw []byte) error {
-	f := generation.FaultOf(raw)
-	if f == nil {
-		return transport.Refused(providers.Unavailable, "", "the service has failed, and does not say why")
-	}
-	return judged(f.Refusal())
-}
-
-// judged puts right the kind of a refusal by its words.
-func judged(err error) error {
-	r, ok := errors.AsType[*transport.Refusal](err)
-	if !ok || r.Status == http.StatusUnauthorized {
-		return err
-	}
-	words := strings.ToLower(r.Code + " " + r.Text)
-	for _, k := range []struct {
-		kind  providers.Kind
-		parts []string
-	}{
-		{providers.RateLimited, []string{"rate_limit", "rate limit", "throttl", "too many"}},
-		{providers.NoCredit, []string{"quota", "balance", "billing", "arrear", "insufficient"}},
-		{providers.Unauthorized, []string{"invalid_api_key", "api key", "api-key", "unauthorized"}},
-		{providers.BadRequest, []string{"model_not_found", "model not", "modelnot", "voice", "invalidparameter"}},
-	} {
-		for _, part := range k.parts {
-			if strings.Contains(words, part) {
-				r.Kind = k.kind
-				return err
-			}
-		}
-	}
-	return err
 }
