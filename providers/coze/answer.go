@@ -14,7 +14,7 @@ import (
 	"xiaozhi/providers/transport"
 )
 
-// event is what an event may hold: of a chat, a message or an error.
+// event holds the fields of all events: of a chat, a message or an error.
 type event struct {
 	ID       string `json:"id"` // of the chat, or the message
 	Chat     string `json:"chat_id"`

@@ -15,7 +15,7 @@ import (
 // is forgotten.
 const maxTalks = 4096
 
-// talk is what is known of a dialogue.
+// talk holds the state of a dialogue.
 type talk struct {
 	id       string // as the service calls it
 	waits    string // the answer that waits for what tools give; "" if none does

@@ -24,7 +24,7 @@ type event struct {
 	Session string          `json:"session_id"`
 }
 
-// data is what an event holds.
+// data holds the fields of an event.
 type data struct {
 	Answer     string `json:"answer"`
 	Content    string `json:"content"`

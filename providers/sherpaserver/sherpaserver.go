@@ -35,7 +35,7 @@ func Kind() service.Kind {
 // insecure lets a certificate pass that nobody vouches for.
 func insecure() service.Setting { return service.Setting{Name: "insecure", Type: service.Flag} }
 
-// server is where utterances go.
+// server holds the address and the variant to which utterances go.
 type server struct {
 	account transport.Account
 	dialer  *transport.Dialer
