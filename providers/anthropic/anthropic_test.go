@@ -57,21 +57,21 @@ data: {"type":"message_stop"}
 
 func TestAnswer(t *testing.T) {
 	s := serve(t, answered)
-	got, err := read(t, s.model(t, nil), ask)
-	if err != nil || got.text != "Hello" || got.thought != "hm" || len(got.calls) != 2 {
+	got, err := providertest.ReadAnswer(t, s.model(t, nil), providertest.Hi())
+	if err != nil || got.Text != "Hello" || got.Thought != "hm" || len(got.Calls) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if got.calls[0].ID != "toolu_1" || got.calls[0].Arguments != `{"on":true}` || got.calls[1].Arguments != "{}" {
-		t.Errorf("calls %+v", got.calls)
+	if got.Calls[0].ID != "toolu_1" || got.Calls[0].Arguments != `{"on":true}` || got.Calls[1].Arguments != "{}" {
+		t.Errorf("calls %+v", got.Calls)
 	}
-	if got.usage != (providers.Usage{Prompt: 14, Cached: 4, Completion: 7}) {
-		t.Errorf("usage %+v", got.usage)
+	if got.Usage != (providers.Usage{Prompt: 14, Cached: 4, Completion: 7}) {
+		t.Errorf("usage %+v", got.Usage)
 	}
-	if echo := got.echo.For(generation.Owner("x", "claude-haiku-4-5")); echo != `[{"signature":"sig","thinking":"hm","type":"thinking"}]` {
+	if echo := got.Echo.For(generation.Owner("x", "claude-haiku-4-5")); echo != `[{"signature":"sig","thinking":"hm","type":"thinking"}]` {
 		t.Errorf("echo %s", echo)
 	}
-	if s.header.Get("X-Api-Key") != "sk-secret-key" || s.header.Get("Anthropic-Version") != "2023-06-01" || s.path != "/v1/messages" {
-		t.Errorf("%s %v", s.path, s.header)
+	if s.Header.Get("X-Api-Key") != "sk-secret-key" || s.Header.Get("Anthropic-Version") != "2023-06-01" || s.Path != "/v1/messages" {
+		t.Errorf("%s %v", s.Path, s.Header)
 	}
 }
 
@@ -79,22 +79,22 @@ func TestRequest(t *testing.T) {
 	s := serve(t, answered)
 	l := s.model(t, func(s *service.Section) { s.MaxTokens, s.Extra = 99, map[string]any{"top_k": 3} })
 	echo := providers.NewEcho(generation.Owner("x", "claude-haiku-4-5"), `[{"type":"thinking","thinking":"hm","signature":"sig"}]`)
-	req := talk(echo, providers.Echo{})
+	req := providertest.Dialogue(echo, providers.Echo{})
 	req.NoTools = true
-	if _, err := read(t, l, req); err != nil {
+	if _, err := providertest.ReadAnswer(t, l, req); err != nil {
 		t.Fatal(err)
 	}
-	second := s.body["messages"].([]any)[1].(map[string]any)["content"].([]any)[3].(map[string]any)["id"].(string)
-	want(t, s.body, `{"model":"claude-haiku-4-5","max_tokens":99,"stream":true,"system":"be kind","thinking":{"type":"disabled"},"cache_control":{"type":"ephemeral"},"top_k":3,
+	second := s.Body["messages"].([]any)[1].(map[string]any)["content"].([]any)[3].(map[string]any)["id"].(string)
+	providertest.WantJSON(t, s.Body, `{"model":"claude-haiku-4-5","max_tokens":99,"stream":true,"system":"be kind","thinking":{"type":"disabled"},"cache_control":{"type":"ephemeral"},"top_k":3,
 	 "tool_choice":{"type":"none"},"tools":[{"name":"lamp","description":"d","input_schema":{"type":"object"}},{"name":"now","input_schema":{"type":"object","properties":{}}}],
 	 "messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"cG5n"}},{"type":"text","text":"look"}]},
 	  {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"sig"},{"type":"text","text":"I see"},
 	   {"type":"tool_use","id":"c1","name":"lamp","input":{"on":true}},{"type":"tool_use","id":"`+second+`","name":"now","input":{}}]},
 	  {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"done"},{"type":"tool_result","tool_use_id":"`+second+`","content":"9:00"},{"type":"text","text":"and?"}]}]}`)
-	if _, err := read(t, l, providers.LLMRequest{Messages: []providers.Message{{Role: providers.RoleAssistant, Content: "I begin", Echo: providers.NewEcho("another", `[{"type":"thinking"}]`)}}}); err != nil {
+	if _, err := providertest.ReadAnswer(t, l, providers.LLMRequest{Messages: []providers.Message{{Role: providers.RoleAssistant, Content: "I begin", Echo: providers.NewEcho("another", `[{"type":"thinking"}]`)}}}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, s.body["messages"], `[{"role":"user","content":[{"type":"text","text":"…"}]},{"role":"assistant","content":[{"type":"text","text":"I begin"}]}]`)
+	providertest.WantJSON(t, s.Body["messages"], `[{"role":"user","content":[{"type":"text","text":"…"}]},{"role":"assistant","content":[{"type":"text","text":"I begin"}]}]`)
 }
 
 func TestRefusals(t *testing.T) {
@@ -124,18 +124,18 @@ func TestRefusals(t *testing.T) {
 // A switch that the server refuses is left out.
 func TestAdapts(t *testing.T) {
 	s := serve(t, `{"type":"error","error":{"type":"invalid_request_error","message":"thinking: Extra inputs are not permitted"}}`)
-	s.status = 400
+	s.Status = 400
 	l := s.model(t, nil)
-	_, _ = read(t, l, ask)
-	s.status, s.reply = 200, answered
-	if _, err := read(t, l, ask); err != nil || s.body["thinking"] != nil || s.body["cache_control"] == nil {
-		t.Errorf("%v, %v", s.body, err)
+	_, _ = providertest.ReadAnswer(t, l, providertest.Hi())
+	s.Status, s.Reply = 200, answered
+	if _, err := providertest.ReadAnswer(t, l, providertest.Hi()); err != nil || s.Body["thinking"] != nil || s.Body["cache_control"] == nil {
+		t.Errorf("%v, %v", s.Body, err)
 	}
 }
 
 func TestSuite(t *testing.T) {
 	l := serve(t, answered).model(t, nil)
-	providertest.TestLLM(t, func(*testing.T) providers.LLM { return l }, ask)
+	providertest.TestLLM(t, func(*testing.T) providers.LLM { return l }, providertest.Hi())
 	if err := l.Warm(t.Context()); err != nil || !l.Capabilities().Vision {
 		t.Error(err)
 	}

@@ -20,24 +20,24 @@ data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount
 
 func TestAnswer(t *testing.T) {
 	s := serve(t, answered)
-	got, err := read(t, s.model(t, nil), ask)
-	if err != nil || got.text != "Hello" || got.thought != "hm" || len(got.calls) != 2 {
+	got, err := providertest.ReadAnswer(t, s.model(t, nil), providertest.Hi())
+	if err != nil || got.Text != "Hello" || got.Thought != "hm" || len(got.Calls) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	owner := generation.Owner("x", "gemini-3.5-flash-lite")
-	if c := got.calls[0]; c.ID == "" || c.Arguments != `{"on":true}` || c.Echo.For(owner) != `{"thoughtSignature":"c1"}` {
+	if c := got.Calls[0]; c.ID == "" || c.Arguments != `{"on":true}` || c.Echo.For(owner) != `{"thoughtSignature":"c1"}` {
 		t.Errorf("%+v", c)
 	}
-	if c := got.calls[1]; c.ID != "f2" || c.Arguments != "{}" || c.Echo.For(owner) != `{"id":"f2"}` {
+	if c := got.Calls[1]; c.ID != "f2" || c.Arguments != "{}" || c.Echo.For(owner) != `{"id":"f2"}` {
 		t.Errorf("%+v", c)
 	}
-	if got.echo.For(owner) != `{"thoughtSignature":"t1"}` || got.usage != (providers.Usage{Prompt: 9, Cached: 2, Completion: 8, Reasoning: 3}) {
-		t.Errorf("%+v, %+v", got.echo, got.usage)
+	if got.Echo.For(owner) != `{"thoughtSignature":"t1"}` || got.Usage != (providers.Usage{Prompt: 9, Cached: 2, Completion: 8, Reasoning: 3}) {
+		t.Errorf("%+v, %+v", got.Echo, got.Usage)
 	}
-	if s.path != "/v1beta/models/gemini-3.5-flash-lite:streamGenerateContent?alt=sse" || s.header.Get("X-Goog-Api-Key") != "sk-secret-key" {
-		t.Errorf("%s %v", s.path, s.header)
+	if s.Path != "/v1beta/models/gemini-3.5-flash-lite:streamGenerateContent?alt=sse" || s.Header.Get("X-Goog-Api-Key") != "sk-secret-key" {
+		t.Errorf("%s %v", s.Path, s.Header)
 	}
-	want(t, s.body, `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"thinkingConfig":{"thinkingLevel":"MINIMAL"}}}`)
+	providertest.WantJSON(t, s.Body, `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"thinkingConfig":{"thinkingLevel":"MINIMAL"}}}`)
 }
 
 func TestRequest(t *testing.T) {
@@ -46,12 +46,12 @@ func TestRequest(t *testing.T) {
 		s.MaxTokens, s.Models = 99, map[service.Role]string{service.LLM: "models/gemini-2.5-flash-lite"}
 	})
 	owner := generation.Owner("x", "gemini-2.5-flash-lite")
-	req := talk(providers.NewEcho(owner, `{"thoughtSignature":"t1"}`), providers.NewEcho(owner, `{"id":"f1","thoughtSignature":"c1"}`))
+	req := providertest.Dialogue(providers.NewEcho(owner, `{"thoughtSignature":"t1"}`), providers.NewEcho(owner, `{"id":"f1","thoughtSignature":"c1"}`))
 	req.NoTools = true
-	if _, err := read(t, l, req); err != nil {
+	if _, err := providertest.ReadAnswer(t, l, req); err != nil {
 		t.Fatal(err)
 	}
-	want(t, s.body, `{"systemInstruction":{"parts":[{"text":"be kind"}]},"generationConfig":{"maxOutputTokens":99,"thinkingConfig":{"thinkingBudget":0}},
+	providertest.WantJSON(t, s.Body, `{"systemInstruction":{"parts":[{"text":"be kind"}]},"generationConfig":{"maxOutputTokens":99,"thinkingConfig":{"thinkingBudget":0}},
 	 "toolConfig":{"functionCallingConfig":{"mode":"NONE"}},
 	 "tools":[{"functionDeclarations":[{"name":"lamp","description":"d","parametersJsonSchema":{"type":"object"}},{"name":"now","description":""}]}],
 	 "contents":[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"cG5n"}},{"text":"look"}]},
@@ -62,10 +62,10 @@ func TestRequest(t *testing.T) {
 // A call of another service has no signature, which the newer models want with the first.
 func TestUnsignedCalls(t *testing.T) {
 	s := serve(t, answered)
-	if _, err := read(t, s.model(t, nil), talk(providers.NewEcho("another", `{"thoughtSignature":"t1"}`), providers.Echo{})); err != nil {
+	if _, err := providertest.ReadAnswer(t, s.model(t, nil), providertest.Dialogue(providers.NewEcho("another", `{"thoughtSignature":"t1"}`), providers.Echo{})); err != nil {
 		t.Fatal(err)
 	}
-	want(t, s.body["contents"].([]any)[1], `{"role":"model","parts":[{"text":"I see"},
+	providertest.WantJSON(t, s.Body["contents"].([]any)[1], `{"role":"model","parts":[{"text":"I see"},
 	 {"functionCall":{"name":"lamp","args":{"on":true}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"name":"now","args":{}}}]}`)
 }
 
@@ -94,25 +94,25 @@ func TestRefusals(t *testing.T) {
 // Words before a filter count.
 func TestCutByAFilter(t *testing.T) {
 	s := serve(t, "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n\ndata: {\"candidates\":[{\"finishReason\":\"RECITATION\"}]}\n\n")
-	if got, err := read(t, s.model(t, nil), ask); err != nil || got.text != "a" {
+	if got, err := providertest.ReadAnswer(t, s.model(t, nil), providertest.Hi()); err != nil || got.Text != "a" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 func TestAdapts(t *testing.T) {
 	s := serve(t, `{"error":{"code":400,"message":"Thinking level is not supported: thinking_level","status":"INVALID_ARGUMENT"}}`)
-	s.status = 400
+	s.Status = 400
 	l := s.model(t, nil)
-	_, _ = read(t, l, ask)
-	s.status, s.reply = 200, answered
-	if _, err := read(t, l, ask); err != nil || s.body["generationConfig"] != nil {
-		t.Errorf("%v, %v", s.body, err)
+	_, _ = providertest.ReadAnswer(t, l, providertest.Hi())
+	s.Status, s.Reply = 200, answered
+	if _, err := providertest.ReadAnswer(t, l, providertest.Hi()); err != nil || s.Body["generationConfig"] != nil {
+		t.Errorf("%v, %v", s.Body, err)
 	}
 }
 
 func TestSuite(t *testing.T) {
 	l := serve(t, answered).model(t, nil)
-	providertest.TestLLM(t, func(*testing.T) providers.LLM { return l }, ask)
+	providertest.TestLLM(t, func(*testing.T) providers.LLM { return l }, providertest.Hi())
 	if err := l.Warm(t.Context()); err != nil || !l.Capabilities().Vision {
 		t.Error(err)
 	}

@@ -17,16 +17,16 @@ const answered = `{"model":"m","message":{"role":"assistant","content":"","think
 
 func TestAnswer(t *testing.T) {
 	s := serve(t, answered)
-	got, err := read(t, s.model(t, nil), ask)
-	if err != nil || got.text != "Hello" || got.thought != "hm" || len(got.calls) != 2 || got.usage != (providers.Usage{Prompt: 9, Completion: 5}) {
+	got, err := providertest.ReadAnswer(t, s.model(t, nil), providertest.Hi())
+	if err != nil || got.Text != "Hello" || got.Thought != "hm" || len(got.Calls) != 2 || got.Usage != (providers.Usage{Prompt: 9, Completion: 5}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if c := got.calls[0]; c.ID == "" || c.Arguments != `{"on":true}` || got.calls[1].ID != "c7" || got.calls[1].Arguments != "{}" {
-		t.Errorf("%+v", got.calls)
+	if c := got.Calls[0]; c.ID == "" || c.Arguments != `{"on":true}` || got.Calls[1].ID != "c7" || got.Calls[1].Arguments != "{}" {
+		t.Errorf("%+v", got.Calls)
 	}
-	want(t, s.body, `{"model":"qwen3:4b","stream":true,"think":false,"keep_alive":"30m","options":{"num_ctx":8192},"messages":[{"role":"user","content":"hi"}]}`)
-	if s.path != "/api/chat" {
-		t.Error(s.path)
+	providertest.WantJSON(t, s.Body, `{"model":"qwen3:4b","stream":true,"think":false,"keep_alive":"30m","options":{"num_ctx":8192},"messages":[{"role":"user","content":"hi"}]}`)
+	if s.Path != "/api/chat" {
+		t.Error(s.Path)
 	}
 }
 
@@ -36,18 +36,18 @@ func TestRequest(t *testing.T) {
 		c.BaseURL, c.MaxTokens, c.Settings = s.URL+"/v1/", 99, map[string]any{"keep_alive": "-1", "num_ctx": 4096, "think": "low"}
 		c.Extra = map[string]any{"format": "json"}
 	})
-	req := talk(providers.Echo{}, providers.Echo{})
-	if _, err := read(t, l, req); err != nil {
+	req := providertest.Dialogue(providers.Echo{}, providers.Echo{})
+	if _, err := providertest.ReadAnswer(t, l, req); err != nil {
 		t.Fatal(err)
 	}
-	want(t, s.body, `{"model":"qwen3:4b","stream":true,"think":"low","keep_alive":"-1","format":"json","options":{"num_ctx":4096,"num_predict":99},
+	providertest.WantJSON(t, s.Body, `{"model":"qwen3:4b","stream":true,"think":"low","keep_alive":"-1","format":"json","options":{"num_ctx":4096,"num_predict":99},
 	 "tools":[{"type":"function","function":{"name":"lamp","description":"d","parameters":{"type":"object"}}},{"type":"function","function":{"name":"now","description":"","parameters":{"type":"object","properties":{}}}}],
 	 "messages":[{"role":"system","content":"be kind"},{"role":"user","content":"look","images":["cG5n"]},
 	  {"role":"assistant","content":"I see","tool_calls":[{"id":"c1","function":{"name":"lamp","arguments":{"on":true}}},{"id":"c 2","function":{"name":"now","arguments":{}}}]},
 	  {"role":"tool","content":"done","tool_name":"lamp","tool_call_id":"c1"},{"role":"tool","content":"9:00","tool_name":"now","tool_call_id":"c 2"},{"role":"user","content":"and?"}]}`)
 	req.NoTools = true
-	if _, err := read(t, l, req); err != nil || s.body["tools"] != nil {
-		t.Errorf("tools that must not be called: %v, %v", s.body["tools"], err)
+	if _, err := providertest.ReadAnswer(t, l, req); err != nil || s.Body["tools"] != nil {
+		t.Errorf("tools that must not be called: %v, %v", s.Body["tools"], err)
 	}
 }
 
@@ -73,15 +73,15 @@ func TestRefusals(t *testing.T) {
 // A model that cannot think is not told not to.
 func TestAdapts(t *testing.T) {
 	s := serve(t, `{"error":"\"m\" does not support thinking"}`)
-	s.status = 400
+	s.Status = 400
 	l := s.model(t, nil)
-	_, _ = read(t, l, ask)
-	s.status, s.reply = 200, answered
-	if _, err := read(t, l, ask); err != nil {
+	_, _ = providertest.ReadAnswer(t, l, providertest.Hi())
+	s.Status, s.Reply = 200, answered
+	if _, err := providertest.ReadAnswer(t, l, providertest.Hi()); err != nil {
 		t.Error(err)
 	}
-	if _, sent := s.body["think"]; sent {
-		t.Errorf("%v", s.body)
+	if _, sent := s.Body["think"]; sent {
+		t.Errorf("%v", s.Body)
 	}
 }
 
@@ -90,18 +90,18 @@ func TestWarm(t *testing.T) {
 	s := serve(t, `{"done":true,"done_reason":"load"}`)
 	l := s.model(t, nil)
 	for n := range 2 {
-		s.body = nil
+		s.Body = nil
 		if err := l.Warm(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if loads := s.body != nil; loads != (n == 0) {
+		if loads := s.Body != nil; loads != (n == 0) {
 			t.Errorf("call %d asks: %v", n, loads)
 		}
 		if n == 0 {
-			want(t, s.body, `{"model":"qwen3:4b","messages":[],"keep_alive":"30m","options":{"num_ctx":8192}}`)
+			providertest.WantJSON(t, s.Body, `{"model":"qwen3:4b","messages":[],"keep_alive":"30m","options":{"num_ctx":8192}}`)
 		}
 	}
-	s.status, s.reply = 404, `{"error":"model 'm' not found"}`
+	s.Status, s.Reply = 404, `{"error":"model 'm' not found"}`
 	if err := s.model(t, nil).Warm(t.Context()); err == nil {
 		t.Error("a model that is not there is loaded")
 	}
@@ -120,7 +120,7 @@ func TestThink(t *testing.T) {
 
 func TestSuite(t *testing.T) {
 	l := serve(t, answered).model(t, func(s *service.Section) { s.Vision = true })
-	providertest.TestLLM(t, func(*testing.T) providers.LLM { return l }, ask)
+	providertest.TestLLM(t, func(*testing.T) providers.LLM { return l }, providertest.Hi())
 	if !l.Capabilities().Vision {
 		t.Error("it cannot see")
 	}

@@ -34,20 +34,20 @@ data: {"type":"response.completed","response":{"usage":{"input_tokens":9,"output
 
 func TestAnswer(t *testing.T) {
 	s := serve(t, answered)
-	got, err := read(t, s.model(t, nil), ask)
-	if err != nil || got.text != "Hello" || got.thought != "hm" || len(got.calls) != 1 {
+	got, err := providertest.ReadAnswer(t, s.model(t, nil), providertest.Hi())
+	if err != nil || got.Text != "Hello" || got.Thought != "hm" || len(got.Calls) != 1 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if c := got.calls[0]; c.ID != "call_1" || c.Arguments != `{"on":true}` || got.usage != (providers.Usage{Prompt: 9, Cached: 2, Completion: 5, Reasoning: 3}) {
-		t.Errorf("%+v, %+v", c, got.usage)
+	if c := got.Calls[0]; c.ID != "call_1" || c.Arguments != `{"on":true}` || got.Usage != (providers.Usage{Prompt: 9, Cached: 2, Completion: 5, Reasoning: 3}) {
+		t.Errorf("%+v, %+v", c, got.Usage)
 	}
-	if echo := got.echo.For(generation.Owner("x", "gpt-5.4-nano")); echo != `[{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"e"}]` {
+	if echo := got.Echo.For(generation.Owner("x", "gpt-5.4-nano")); echo != `[{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"e"}]` {
 		t.Errorf("echo %s", echo)
 	}
-	want(t, s.body, `{"model":"gpt-5.4-nano","stream":true,"store":false,"stream_options":{"include_obfuscation":false},"reasoning":{"effort":"none"},
+	providertest.WantJSON(t, s.Body, `{"model":"gpt-5.4-nano","stream":true,"store":false,"stream_options":{"include_obfuscation":false},"reasoning":{"effort":"none"},
 	 "include":["reasoning.encrypted_content"],"input":[{"role":"user","content":"hi"}]}`)
-	if s.path != "/v1/responses" || s.header.Get("Authorization") != "Bearer sk-secret-key" {
-		t.Errorf("%s %v", s.path, s.header)
+	if s.Path != "/v1/responses" || s.Header.Get("Authorization") != "Bearer sk-secret-key" {
+		t.Errorf("%s %v", s.Path, s.Header)
 	}
 }
 
@@ -56,13 +56,13 @@ func TestRequest(t *testing.T) {
 	l := s.model(t, func(s *service.Section) {
 		s.MaxTokens, s.Models = 99, map[service.Role]string{service.LLM: "gpt-4.1-mini"}
 	})
-	req := talk(providers.NewEcho(generation.Owner("x", "gpt-4.1-mini"), `[{"type":"reasoning","id":"rs"}]`), providers.Echo{})
+	req := providertest.Dialogue(providers.NewEcho(generation.Owner("x", "gpt-4.1-mini"), `[{"type":"reasoning","id":"rs"}]`), providers.Echo{})
 	req.NoTools = true
-	if _, err := read(t, l, req); err != nil {
+	if _, err := providertest.ReadAnswer(t, l, req); err != nil {
 		t.Fatal(err)
 	}
-	second := s.body["input"].([]any)[4].(map[string]any)["call_id"].(string)
-	want(t, s.body, `{"model":"gpt-4.1-mini","stream":true,"store":false,"stream_options":{"include_obfuscation":false},"instructions":"be kind","max_output_tokens":99,"tool_choice":"none",
+	second := s.Body["input"].([]any)[4].(map[string]any)["call_id"].(string)
+	providertest.WantJSON(t, s.Body, `{"model":"gpt-4.1-mini","stream":true,"store":false,"stream_options":{"include_obfuscation":false},"instructions":"be kind","max_output_tokens":99,"tool_choice":"none",
 	 "tools":[{"type":"function","name":"lamp","description":"d","parameters":{"type":"object"},"strict":false},{"type":"function","name":"now","parameters":{"type":"object","properties":{}},"strict":false}],
 	 "input":[{"role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_image","image_url":"data:image/png;base64,cG5n"}]},
 	  {"type":"reasoning","id":"rs"},{"role":"assistant","content":"I see"},
@@ -93,14 +93,14 @@ func TestRefusals(t *testing.T) {
 // Words before a limit count.
 func TestIncomplete(t *testing.T) {
 	s := serve(t, "data: {\"type\":\"response.output_text.delta\",\"delta\":\"a\"}\n\ndata: {\"type\":\"response.incomplete\",\"response\":{\"incomplete_details\":{\"reason\":\"max_output_tokens\"}}}\n\n")
-	if got, err := read(t, s.model(t, nil), ask); err != nil || got.text != "a" {
+	if got, err := providertest.ReadAnswer(t, s.model(t, nil), providertest.Hi()); err != nil || got.Text != "a" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 func TestSuite(t *testing.T) {
 	l := serve(t, answered).model(t, func(s *service.Section) { s.Vision = true })
-	providertest.TestLLM(t, func(*testing.T) providers.LLM { return l }, ask)
+	providertest.TestLLM(t, func(*testing.T) providers.LLM { return l }, providertest.Hi())
 	if err := l.Warm(t.Context()); err != nil || !l.Capabilities().Vision {
 		t.Error(err)
 	}
