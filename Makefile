@@ -46,8 +46,8 @@ PLAIN := ./audio/echo ./audio/track ./internal/speechtest ./providers/silero
 test: ## what must be green at any time: vet, tests with the race detector, fuzz seeds, end to end; five minutes
 	@scripts/packages.sh test
 	go vet ./...
-	go test -race -p 4 -parallel 4 -timeout 14m $$(go list ./... | grep -v '/e2e$$')
-	go test -parallel 20 -timeout 14m $(PLAIN) ./e2e
+	go test -race -p 4 -parallel 4 -timeout 14m $$(go list ./... | grep -v -e '/e2e$$' -e '/internal/servicetest/')
+	go test -parallel 20 -timeout 14m $(PLAIN) ./e2e ./internal/servicetest/...
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo "NOT TESTED: the store on PostgreSQL, which is not installed (Debian: postgresql-15) / 没有测试 PostgreSQL：没有安装"
 
 test-all: ## before a release: make test, storms, quality of recognition, all of end to end with the race detector, programs of others
