@@ -17,12 +17,13 @@ type queue struct {
 	todo    []func(context.Context)
 	running bool // a goroutine works off todo
 	closed  bool
+	over    chan struct{} // closed with the queue
 }
 
 // newQueue makes a queue whose work has the values of ctx, not its end, and limit for each piece.
 func newQueue(ctx context.Context, limit time.Duration) *queue {
 	ctx = context.WithoutCancel(ctx)
-	return &queue{life: func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, limit) }}
+	return &queue{over: make(chan struct{}), life: func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, limit) }}
 }
 
 // do has work done. It reports whether it will be.
@@ -44,9 +45,18 @@ func (q *queue) do(work func(context.Context)) bool {
 func (q *queue) later(d time.Duration, work func(context.Context)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.closed {
-		time.AfterFunc(d, func() { q.do(work) })
+	if q.closed {
+		return
 	}
+	q.wg.Go(func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			q.do(work)
+		case <-q.over:
+		}
+	})
 }
 
 // catchUp waits until what was asked of [queue.do] before has been tried.
@@ -82,7 +92,10 @@ func (q *queue) work() {
 // close takes no more work, and waits until what there is has been done.
 func (q *queue) close() {
 	q.mu.Lock()
-	q.closed = true
+	if !q.closed {
+		q.closed = true
+		close(q.over)
+	}
 	q.mu.Unlock()
 	q.wg.Wait()
 }
