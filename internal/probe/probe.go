@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"xiaozhi/audio"
@@ -115,6 +116,8 @@ const frame = 60 * time.Millisecond
 // Hear plays sound at 16 kHz to a recogniser as fast as it is spoken. said is what it should
 // understand.
 func Hear(ctx context.Context, ears providers.ASR, pcm []int16, language, said string) (h Heard, err error) {
+	var playing sync.WaitGroup
+	defer playing.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := ears.Open(ctx, providers.ASRRequest{Rate: audio.Recognition.Rate, Language: language})
@@ -123,7 +126,7 @@ func Hear(ctx context.Context, ears providers.ASR, pcm []int16, language, said s
 	}
 	begun := time.Now()
 	ended := make(chan time.Time, 1)
-	go func() { // it ends with the sound or with ctx
+	playing.Go(func() { // it ends with the sound or with ctx
 		defer func() { ended <- time.Now(); _ = stream.CloseWrite() }()
 		tick := time.NewTicker(frame)
 		defer tick.Stop()
@@ -138,7 +141,7 @@ func Hear(ctx context.Context, ears providers.ASR, pcm []int16, language, said s
 				return
 			}
 		}
-	}()
+	})
 	for t, failed := range stream.Transcripts() {
 		switch {
 		case failed != nil:
