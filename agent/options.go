@@ -25,6 +25,8 @@ type Options struct {
 	ASR providers.ASR
 	LLM providers.LLM
 	TTS providers.TTS
+	// Realtime answers utterances in their place; nil: nothing does. Where it fails they do.
+	Realtime providers.Duplex
 
 	FastPath think.FastPath // asked before the model; nil: there is none
 	// Phrases lists what is likely to be said, for recognisers that want to know; nil: nothing.

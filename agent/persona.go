@@ -26,15 +26,17 @@ type Persona struct {
 	LLM providers.LLM
 	TTS providers.TTS
 
-	NoChinese bool     // no recogniser of ASR knows Chinese
-	WakeWords []string // nil: those of the options
-	ExitWords []string // nil: those of the options
-	Allow     []string // patterns of tools, as [router.Rules] has them; empty: all
-	Deny      []string
-	Forgets   bool // what was said is not kept after the conversation
-	Revision  int  // of its settings, for the keeper; 0: it has none
-	Record    Record
-	Given     Given // of the device's own one: by which order it has that
+	Realtime   providers.Duplex // answers utterances in the place of the three
+	NoRealtime bool             // nothing does, whatever the options say
+	NoChinese  bool             // no recogniser of ASR knows Chinese
+	WakeWords  []string         // nil: those of the options
+	ExitWords  []string         // nil: those of the options
+	Allow      []string         // patterns of tools, as [router.Rules] has them; empty: all
+	Deny       []string
+	Forgets    bool // what was said is not kept after the conversation
+	Revision   int  // of its settings, for the keeper; 0: it has none
+	Record     Record
+	Given      Given // of the device's own one: by which order it has that
 }
 
 // Given tells the order by which a device has its own agent from others. A role that was chosen before another order was
@@ -68,6 +70,12 @@ func (o *Options) persona(name string) (p Persona, ok bool) {
 	}
 	if p.TTS == nil {
 		p.TTS = o.TTS
+	}
+	switch {
+	case p.NoRealtime:
+		p.Realtime = nil
+	case p.Realtime == nil:
+		p.Realtime = o.Realtime
 	}
 	if p.WakeWords == nil {
 		p.WakeWords = o.WakeWords

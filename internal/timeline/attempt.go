@@ -18,7 +18,7 @@ const (
 
 // Attempt is one request to one member of a chain: whom, when, and what came of it.
 type Attempt struct {
-	Op       string // recognize, think or speak
+	Op       string // recognize, think, speak or converse
 	Provider string
 	Asked    time.Time
 	First    time.Duration // until its first result; 0: there was none

@@ -3,12 +3,16 @@
 // answer wins and the requests of the others are closed. A member that fails
 // three times in a row is left out for 30 s and then tried once.
 //
+// Members that hear and speak by themselves are asked one at a time, and are left out
+// after one failure.
+//
 // A chain starts goroutines only inside Generate, Synthesize and Transcripts, and
 // waits for them before the loop ends. The chains are safe for many connections at once; all of them share
 // the members' breakers.
 package chain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +38,8 @@ type Options struct {
 	// HedgeAfter is the time for which a member may be silent before the next is asked
 	// beside it, by its name; 1.5 s for those not named, for ever if negative. It ends with
 	// the first text or thought of a model, the first sound of a voice, and the
-	// final transcript of a recogniser, where it begins with the end of the sound.
+	// final transcript of a recogniser, where it begins with the end of the sound. A member of
+	// a [Duplex] has failed then; 5 s for those not named.
 	HedgeAfter map[string]time.Duration
 	// LastResort names members that are no language models and so run only when
 	// all others have failed. A member may also say so itself: LastResort() bool.
@@ -49,7 +54,7 @@ type list[P named] struct {
 	members  []P
 	breakers []breaker
 	opts     Options
-	op       string // for errors and the log: "recognize", "think" or "speak"
+	op       string // for errors and the log: "recognize", "think", "speak" or "converse"
 }
 
 // newList checks and prepares the members.
@@ -202,8 +207,9 @@ func isContext(err error) bool {
 // out), half open (one call may try it).
 type breaker struct {
 	mu    sync.Mutex
+	most  int       // failures in a row until it opens; 0 means maxFailures. It does not change
 	fails int       // in a row
-	until time.Time // open until then, if fails has reached maxFailures
+	until time.Time // open until then, if fails has reached most
 	tries bool      // a call tries an open member
 }
 
@@ -212,7 +218,7 @@ type breaker struct {
 func (b *breaker) allow() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fails < maxFailures {
+	if b.fails < b.limit() {
 		return true
 	}
 	now := time.Now()
@@ -228,8 +234,17 @@ func (b *breaker) allow() bool {
 func (b *breaker) closed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.fails < maxFailures
+	return b.fails < b.limit()
 }
+
+// rests reports whether the member is left out at the moment. It changes nothing.
+func (b *breaker) rests() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fails >= b.limit() && time.Now().Before(b.until)
+}
+
+func (b *breaker) limit() int { return cmp.Or(b.most, maxFailures) }
 
 // succeeded closes the breaker.
 func (b *breaker) succeeded() {
@@ -243,7 +258,7 @@ func (b *breaker) failed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tries = false
-	if b.fails++; b.fails >= maxFailures {
+	if b.fails++; b.fails >= b.limit() {
 		b.until = time.Now().Add(rest)
 	}
 }
