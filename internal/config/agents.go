@@ -28,6 +28,7 @@ type Persona struct {
 	LLM       []string    `koanf:"llm"`
 	TTS       []string    `koanf:"tts"`
 	Vision    []string    `koanf:"vision"`
+	Realtime  []string    `koanf:"realtime"` // [NoChain] in it: none, also where that of all has members
 	Tools     DeviceTools `koanf:"tools"`
 	Memory    string      `koanf:"memory"`     // keep, forget or "": keep
 	Record    string      `koanf:"record"`     // off, user, both or "": that of all
@@ -172,7 +173,9 @@ func (ch checker) checkPersona(c *Config, name string, p Persona) {
 	ch.checkChain(c, p.LLM, roleLLM, at(roleLLM)...)
 	ch.checkChain(c, p.TTS, roleTTS, at(roleTTS)...)
 	ch.checkChain(c, p.Vision, roleVLM, at(roleVLM)...)
+	ch.checkChain(c, p.Realtime, roleRealtime, at(roleRealtime)...)
 	ch.checkVoiceOf(c, p, at("voice")...)
+	ch.checkVoiceThere(c, p.Voice, p.Realtime, at("voice")...)
 }
 
 // maxPromptText is how long a prompt may be that stands in the settings, in bytes.
@@ -217,6 +220,9 @@ func (ch checker) checkVoiceOf(c *Config, p Persona, at ...string) {
 		}
 		section, ok := c.Providers[name]
 		return ok && section.Type != "local" || !ok && name != "local"
+	}
+	if ch.spoken(c, p.Voice, p.Realtime) {
+		return
 	}
 	if p.Voice == "" || len(chain) == 0 || slices.ContainsFunc(chain, unlike) || slices.Contains(LocalVoices(), p.Voice) {
 		return

@@ -15,6 +15,8 @@ func TestBadFiles(t *testing.T) {
 		"agents_no_agent":               "agents_no_agent.yaml:2: devices.24:6f:28:aa:10:02.agent: there is no agent teecher (did you mean teacher?) / 没有 teecher 这个智能体（是 teacher 吗？）",
 		"agents_unknown_chain_member":   "agents_unknown_chain_member.yaml:4: agents.anna.llm: there is no providers.ruls (did you mean rules?)",
 		"agents_wrong_role":             ":3: agents.anna.tts: pocketsphinx cannot do tts, only asr",
+		"agents_realtime":               ":2: agents.anna.realtime: there is no providers.gemini-lve (did you mean gemini-live?) / ",
+		"realtime_wrong_role":           ":1: realtime: pocketsphinx cannot do realtime, only asr / ",
 		"agents_no_prompt":              ":2: agents.anna.prompt: there is no prompt storytelle (did you mean storyteller?)",
 		"agents_unknown_key":            ":3: unknown key agents.anna.langauge (did you mean agents.anna.language?)",
 		"agents_memory":                 `:2: agents.anna.memory: "always" is none of: keep, forget`,

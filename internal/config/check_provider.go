@@ -19,6 +19,8 @@ const (
 	roleLLM = "llm"
 	roleTTS = "tts"
 	roleVLM = "vision"
+
+	roleRealtime = "realtime"
 )
 
 // types are the kinds of services and what each type of a section can do. They are made once for all checks of some
@@ -45,7 +47,8 @@ func knownTypes() types {
 		t.roles[k.Type] = roles
 	}
 	t.named = maps.Clone(t.roles)
-	t.named["auto"] = []string{roleASR, roleLLM, roleTTS}
+	t.named["auto"] = []string{roleASR, roleLLM, roleTTS, roleRealtime}
+	t.named[NoChain] = []string{roleRealtime}
 	t.named["ollama"] = []string{roleLLM, roleVLM}
 	return t
 }
@@ -64,6 +67,7 @@ func (ch checker) checkChains(c *Config) {
 	ch.checkChain(c, c.LLM, roleLLM, roleLLM)
 	ch.checkChain(c, c.TTS, roleTTS, roleTTS)
 	ch.checkChain(c, c.Vision, roleVLM, roleVLM)
+	ch.checkChain(c, c.Realtime, roleRealtime, roleRealtime)
 	for _, chain := range []struct {
 		members []string
 		name    string
@@ -91,7 +95,9 @@ func (ch checker) checkChain(c *Config, chain []string, role string, at ...strin
 			near := prompts.Nearest(name, c.namesFor(ch.types, role))
 			ch.bad(at, "config/no-provider", name, near)
 		case !slices.Contains(roles, role):
-			ch.bad(at, "config/wrong-role", name, role, strings.Join(roles, ", "))
+			ch.wrongRole(c, name, role, roles, at)
+		case name == NoChain && len(chain) > 1:
+			ch.bad(at, "config/none-alone", NoChain)
 		case slices.Contains(chain[:i], name):
 			ch.bad(at, "config/member-twice", name)
 		}
@@ -120,8 +126,11 @@ func (c *Config) namesFor(t types, role string) []string {
 func (ch checker) checkProvider(name string, p Provider) {
 	at := func(key string) []string { return []string{"providers", name, key} }
 	all := slices.Sorted(maps.Keys(ch.types.roles))
-	if name == "auto" {
+	switch name {
+	case "auto":
 		ch.bad(key("providers", name), "config/reserved-name")
+	case NoChain:
+		ch.bad(key("providers", name), "config/reserved-none", NoChain)
 	}
 	switch {
 	case p.Type == "" && (!ch.whole("providers", name) || len(p.Settings) > 0):

@@ -22,7 +22,8 @@ type Config struct {
 	ASR       []string            `koanf:"asr"` // chains: names of providers, first to last
 	LLM       []string            `koanf:"llm"`
 	TTS       []string            `koanf:"tts"`
-	Vision    []string            `koanf:"vision"` // empty: members of LLM that are marked vision
+	Vision    []string            `koanf:"vision"`   // empty: members of LLM that are marked vision
+	Realtime  []string            `koanf:"realtime"` // of members that hear and speak by themselves; empty: none
 	Providers map[string]Provider `koanf:"providers"`
 	Voice     Voice               `koanf:"voice"`
 	Agent     Agent               `koanf:"agent"`
@@ -276,7 +277,7 @@ func Default() *Config {
 		ASR:    []string{"auto", "pocketsphinx"},
 		LLM:    []string{"auto", "rules"},
 		TTS:    []string{"auto", "local"},
-		Vision: []string{},
+		Vision: []string{}, Realtime: []string{},
 		Voice: Voice{
 			IdleClose: 100 * time.Second,
 			VAD:       VAD{Start: 0.5, End: 0.35},

@@ -13,14 +13,14 @@ func TestEnvironment(t *testing.T) {
 	c := mustLoadText(t, "llm: [rules]\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n",
 		"PATH=/bin", "XIAOZHI_AUTH__ENABLED=true", "XIAOZHI_AUTH__TOKEN=a=b: c # d, 16 and more",
 		"Xiaozhi_Voice__Idle_Close=90s", "XIAOZHI_VOICE__VAD__START=0.6", "XIAOZHI_AGENT__MAX_STEPS= 7 ",
-		"XIAOZHI_AGENT__WAKE_WORDS=hey,  you ,", "XIAOZHI_ASR=openai, pocketsphinx", "OPENAI_API_KEY=k", "XIAOZHI_SERVER__PUBLIC_URL=https://a.example.org",
+		"XIAOZHI_AGENT__WAKE_WORDS=hey,  you ,", "XIAOZHI_ASR=openai, pocketsphinx", "XIAOZHI_REALTIME=openai-realtime,auto", "OPENAI_API_KEY=k", "XIAOZHI_SERVER__PUBLIC_URL=https://a.example.org",
 		"XIAOZHI_PROVIDERS__NEW__TYPE=openai", "XIAOZHI_PROVIDERS__NEW__EXTRA={top_k: 3}", "XIAOZHI_PROVIDERS__NEW__VOICE__ZH=anna",
 		"XIAOZHI_PROVIDERS__NEW__TEMPERATURE=0.2", "XIAOZHI_SERVER__LISTEN=", "XIAOZHI_SERVER__LISTEN=127.0.0.1:9000", "broken")
 	p := c.Providers["new"]
 	if !c.Auth.Enabled || c.Auth.Token != "a=b: c # d, 16 and more" || c.Voice.IdleClose != 90*time.Second || c.Voice.VAD.Start != 0.6 || c.Agent.MaxSteps != 7 {
 		t.Errorf("%+v", c)
 	}
-	if !reflect.DeepEqual(c.Agent.WakeWords, []string{"hey", "you"}) || !reflect.DeepEqual(c.Server.Listen, []string{"127.0.0.1:9000"}) {
+	if !reflect.DeepEqual(c.Agent.WakeWords, []string{"hey", "you"}) || !reflect.DeepEqual(c.Realtime, []string{"openai-realtime", "auto"}) || !reflect.DeepEqual(c.Server.Listen, []string{"127.0.0.1:9000"}) {
 		t.Errorf("lists: %q, %q", c.Agent.WakeWords, c.Server.Listen)
 	}
 	if p.Type != "openai" || p.Extra["top_k"] != 3 || p.Voice.For("zh") != "anna" || p.Temp == nil || *p.Temp != 0.2 {
