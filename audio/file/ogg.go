@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,14 +21,15 @@ const (
 	opusHeadBytes = 19
 )
 
-// OggReader takes packets out of one logical stream. Checksums are not looked
-// at. It is for one goroutine.
+// OggReader takes packets out of one logical stream, or of several one after another.
+// Checksums are not looked at. It is for one goroutine.
 type OggReader struct {
 	r       io.Reader
 	lacing  []byte // of the current page, not yet used
 	partial []byte // a packet that goes on
 	serial  uint32
 	begun   bool
+	sounds  bool // the page before did not begin a stream: one that begins now follows it
 	header  [oggHeader]byte
 	table   [255]byte
 }
@@ -89,9 +91,10 @@ func (o *OggReader) page() error {
 		return errors.New("ogg: a page does not begin as it should")
 	}
 	serial := binary.LittleEndian.Uint32(o.header[14:])
-	if o.begun && serial != o.serial {
+	if next := o.header[5]&oggBegins != 0 && o.sounds && len(o.partial) == 0; o.begun && serial != o.serial && !next {
 		return errors.New("ogg: there is more than one stream in it")
 	}
+	o.sounds = o.header[5]&oggBegins == 0
 	o.begun, o.serial = true, serial
 	if continued := o.header[5]&oggContinued != 0; continued != (len(o.partial) > 0) {
 		return errors.New("ogg: a page is missing")
@@ -123,6 +126,12 @@ func ParseOpusHead(packet []byte) (OpusHead, error) {
 		return OpusHead{}, fmt.Errorf("ogg: opus version %d with %d channels in family %d is not known", packet[8], head.Channels, packet[18])
 	}
 	return head, nil
+}
+
+// IsOpusHeader reports whether a packet is no sound but one of the two that begin an Ogg Opus
+// stream: others may follow the first.
+func IsOpusHeader(packet []byte) bool {
+	return bytes.HasPrefix(packet, []byte("OpusHead")) || bytes.HasPrefix(packet, []byte("OpusTags"))
 }
 
 // opusRate is the rate of the sound of an OpusReader in Hz.
@@ -171,6 +180,9 @@ func (o *OpusReader) Read(pcm []int16) (int, error) {
 		packet, err := o.pages.Next()
 		if err != nil {
 			return 0, err
+		}
+		if IsOpusHeader(packet) {
+			continue
 		}
 		n, err := o.decoder.Decode(packet, o.buffer)
 		if err != nil {

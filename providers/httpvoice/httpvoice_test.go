@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,15 +78,19 @@ func TestSoundOfEveryFormatIsRead(t *testing.T) {
 		samples int
 		rate    int
 	}{
-		"pcm":                {servicetest.Reply{Type: "audio/pcm", Body: pcm}, "pcm", whole, 24000},
-		"pcm says its rate":  {servicetest.Reply{Type: "audio/pcm;rate=16000", Body: pcm}, "pcm", whole, 16000},
-		"pcm has no type":    {servicetest.Reply{Body: pcm}, "pcm", whole, 24000},
-		"odd pieces":         {servicetest.Reply{Body: pcm, Piece: 4801}, "pcm", whole, 24000},
-		"wav":                {servicetest.Reply{Body: append(servicetest.WAV(32000, uint32(len(pcm))), pcm...)}, "pcm", whole, 32000},
-		"wav of no size":     {servicetest.Reply{Body: append(servicetest.WAV(44100, 0), pcm...), Piece: 999}, "wav", whole, 44100},
-		"wav of a huge size": {servicetest.Reply{Body: append(servicetest.WAV(8000, 0xffffffff), pcm...)}, "wav", whole, 8000},
-		"opus":               {servicetest.Reply{Body: servicetest.OggOpus(t, sentence, 48000)}, "opus", 0, 0},
-		"mp3":                {servicetest.Reply{Body: servicetest.MP3(sentence), Type: "audio/mpeg"}, "mp3", whole + 576, 24000},
+		"pcm":                 {servicetest.Reply{Type: "audio/pcm", Body: pcm}, "pcm", whole, 24000},
+		"pcm says its rate":   {servicetest.Reply{Type: "audio/pcm;rate=16000", Body: pcm}, "pcm", whole, 16000},
+		"pcm has no type":     {servicetest.Reply{Body: pcm}, "pcm", whole, 24000},
+		"odd pieces":          {servicetest.Reply{Body: pcm, Piece: 4801}, "pcm", whole, 24000},
+		"wav":                 {servicetest.Reply{Body: append(servicetest.WAV(32000, uint32(len(pcm))), pcm...)}, "pcm", whole, 32000},
+		"wav of no size":      {servicetest.Reply{Body: append(servicetest.WAV(44100, 0), pcm...), Piece: 999}, "wav", whole, 44100},
+		"wav of a huge size":  {servicetest.Reply{Body: append(servicetest.WAV(8000, 0xffffffff), pcm...)}, "wav", whole, 8000},
+		"wav, size too small": {servicetest.Reply{Body: append(servicetest.WAV(24000, 4800), pcm...), Piece: 999}, "wav", whole, 24000},
+		"wav, size too large": {servicetest.Reply{Body: append(servicetest.WAV(24000, 1<<30), pcm...)}, "wav", whole, 24000},
+		"wav of two files":    {servicetest.Reply{Body: slices.Concat(servicetest.WAV(24000, 4800), pcm[:4800], servicetest.WAV(24000, 0), pcm[4800:])}, "wav", whole, 24000},
+		"wav with a tail":     {servicetest.Reply{Body: slices.Concat(servicetest.WAV(24000, uint32(len(pcm))), pcm, []byte("LIST\x04\x00\x00\x00INFO"))}, "wav", whole, 24000},
+		"opus":                {servicetest.Reply{Body: servicetest.OggOpus(t, sentence, 48000)}, "opus", 0, 0},
+		"mp3":                 {servicetest.Reply{Body: servicetest.MP3(sentence), Type: "audio/mpeg"}, "mp3", whole + 576, 24000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -55,7 +55,7 @@ func playOpus(r io.Reader, p *Player) error {
 			return o.end()
 		case err != nil:
 			return err
-		case len(packet) == 0:
+		case len(packet) == 0 || file.IsOpusHeader(packet): // of the next stream: some services begin one for each part
 			continue
 		}
 		if err := o.packet(packet); err != nil {

@@ -261,3 +261,30 @@ func TestLeavingTheLoopEndsOpus(t *testing.T) {
 		t.Errorf("%d calls, left %v, %v", calls, p.left, err)
 	}
 }
+
+// TestOpusStreamsInARow: some services begin a stream for each part of a sentence.
+func TestOpusStreamsInARow(t *testing.T) {
+	short := sung(t, 24000, 20*time.Millisecond, 1.2)
+	first := oggOpus(short[:30], 1, 312)
+	second := oggOpus(short[30:60], 1, 312)
+	for name, serial := range map[string]string{"of another number": "\x07\x00\x00\x00", "of the same": "\x00\x00\x00\x00"} {
+		t.Run(name, func(t *testing.T) {
+			pages := bytes.SplitAfter(second, []byte("OggS\x00"))[1:]
+			var again []byte
+			for i, page := range pages {
+				page = slices.Clone(page)
+				copy(page[9:], serial)
+				if i == 0 {
+					page[0] = 2 // it begins
+				}
+				if again = append(again, page...); i == 0 {
+					again = append([]byte("OggS\x00"), again...)
+				}
+			}
+			got := take(t, slices.Concat(first, again))
+			if want := newEar(t).hear(short[:60]); len(got.packets) != 20 || !slices.Equal(got.heard[:len(want)], want) {
+				t.Errorf("%d packets, or a device hears something else", len(got.packets))
+			}
+		})
+	}
+}

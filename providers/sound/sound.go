@@ -138,7 +138,7 @@ func (p *Player) Decode(r io.Reader, e Expected) error {
 		}
 		return p.playPCM(in, rate)
 	case "wav":
-		return playWAV(in, p)
+		return p.playWAV(in)
 	case "mp3":
 		return playMP3(in, p)
 	case "opus":
@@ -154,7 +154,7 @@ func (p *Player) Decode(r io.Reader, e Expected) error {
 // type, then by what was asked for.
 func formatOf(head []byte, media, asked string) string {
 	switch {
-	case bytes.HasPrefix(head, []byte("RIFF")) && bytes.HasSuffix(head, []byte("WAVE")):
+	case isWAV(head):
 		return "wav"
 	case bytes.HasPrefix(head, []byte("OggS")):
 		return "opus"
@@ -229,21 +229,6 @@ func (p *Player) playPCM(r io.Reader, rate int) error {
 		held = copy(raw, raw[n&^1:n])
 		return n / 2, err
 	})
-}
-
-// playWAV plays a WAV file and checks that the sound was whole.
-func playWAV(r io.Reader, p *Player) error {
-	w, err := file.NewWAVReader(r)
-	if err != nil {
-		return err
-	}
-	if err := p.playAll(w.Rate, w.Read); err != nil {
-		return err
-	}
-	if missing := w.Missing(); missing > 0 && !p.left {
-		return fmt.Errorf("wav: %d of %d bytes are missing", missing, w.Size)
-	}
-	return nil
 }
 
 // playMP3 plays an MP3 file.
