@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -173,8 +174,7 @@ type voiceLine struct {
 	v       *voices
 	one     bool // a message holds the whole text
 	req     providers.TTSRequest
-	session string // that speaks; of unidirectional voices, "" until it is known
-	before  string // the session before
+	session string // that speaks; "" where a message holds the whole text: the service names it
 }
 
 // connect says hello.
@@ -196,13 +196,22 @@ func (l *voiceLine) connect() error {
 // next returns the next frame. Events that say that something failed are a [*transport.Refusal].
 func (l *voiceLine) next(within time.Duration) (volcframe.Frame, error) {
 	f, err := volcframe.Read(l.Socket, within)
+	if refused, ok := errors.AsType[*transport.Refusal](err); ok && strings.Contains(refused.Text, "non-exist session") {
+		return f, fmt.Errorf("%w: %w", synthesis.ErrForgotten, refused)
+	}
 	if err != nil {
 		return f, err
 	}
-	if f.Event == volcframe.EventConnectionFailed || f.Event == volcframe.EventSessionFailed && f.ID == l.session {
+	if f.Event == volcframe.EventConnectionFailed || f.Event == volcframe.EventSessionFailed && l.mine(f) {
 		return f, volcframe.Refusal(0, f.Payload, l.Header().Get(volcframe.LogHeader))
 	}
 	return f, nil
+}
+
+// mine reports whether a frame is of the sentence that is spoken. Where a message holds the
+// whole text, nothing of another can come: the next one is sent when all of it has.
+func (l *voiceLine) mine(f volcframe.Frame) bool {
+	return l.session == "" || f.ID == "" || f.ID == l.session
 }
 
 // send sends an event of the session.
@@ -212,7 +221,7 @@ func (l *voiceLine) send(event int, payload []byte) error {
 
 // Say begins a sentence.
 func (l *voiceLine) Say(req providers.TTSRequest) error {
-	l.req, l.before, l.session = req, l.session, ""
+	l.req = req
 	params := l.v.params(req.Voice)
 	if l.one {
 		params.Text = req.Text
@@ -245,10 +254,7 @@ func (l *voiceLine) Receive(within time.Duration) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.one && l.session == "" && f.ID != l.before {
-		l.session = f.ID
-	}
-	if f.ID != l.session {
+	if !l.mine(f) {
 		return nil, nil // of the sentence before
 	}
 	switch f.Event {
@@ -259,7 +265,9 @@ func (l *voiceLine) Receive(within time.Duration) ([]byte, error) {
 	case volcframe.EventSessionFinished, volcframe.EventSessionCanceled:
 		return nil, io.EOF
 	case volcframe.EventTTSResponse:
-		return f.Payload, nil
+		if f.Kind == volcframe.TypeSound {
+			return f.Payload, nil
+		}
 	}
 	return nil, nil
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 
 	"xiaozhi/internal/servicetest"
 	fake "xiaozhi/internal/servicetest/volcengine"
@@ -127,6 +130,54 @@ func TestForgottenConnection(t *testing.T) {
 	}
 	if s.Conns() != 2 {
 		t.Errorf("%d connections, want one for each sentence", s.Conns())
+	}
+}
+
+// A connection of which the service knows nothing may be a new one, too, if the first session
+// is late: what is wrong with the sentence is told on another.
+func TestForgottenNewConnection(t *testing.T) {
+	var s *servicetest.Server
+	s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		c, ok := s.Socket(w, r, nil)
+		if !ok {
+			return
+		}
+		defer func() { _ = c.Close() }()
+		for range 2 {
+			_, m, err := c.ReadMessage()
+			if err != nil {
+				return
+			}
+			event, id, payload := int32(volcframe.EventConnectionStarted), "c", "{}"
+			if len(m) > 14 { // the start of a session
+				if s.Conns() == 1 {
+					end := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "non-exist session: x")
+					_ = c.WriteControl(websocket.CloseMessage, end, time.Now().Add(time.Second))
+					s.Hold(c)
+					return
+				}
+				event, id, payload = volcframe.EventSessionFailed, "", `{"status_code":45000001,"message":"speaker not found"}`
+			}
+			f := volcframe.Frame{Kind: volcframe.TypeAnswer, Flags: volcframe.FlagEvent, JSON: true, Event: event, ID: id, Payload: []byte(payload)}
+			b := f.Bytes()
+			if event == volcframe.EventConnectionStarted {
+				b = slices.Insert(b, 8, 0, 0, 0, 1, 'c')
+			}
+			_ = c.WriteMessage(websocket.BinaryMessage, b)
+		}
+		s.Hold(c)
+	})
+	v, err := Kind().TTS(section(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "hello"}) {
+		if failed, ok := errors.AsType[*providers.Error](err); !ok || failed.Kind != providers.BadRequest {
+			t.Errorf("refused with %v", err)
+		}
+	}
+	if s.Conns() != 2 {
+		t.Errorf("%d connections, want 2", s.Conns())
 	}
 }
 

@@ -185,12 +185,17 @@ func (f *fake) recite(w http.ResponseWriter, r *http.Request) {
 			line.Say(wrong(badRequest, "not a request"))
 			return
 		}
+		t.begin(fmt.Sprintf("s-%d", n/2)) // whether each request is a session of its own is not said
 		if code, words := f.refusal(want, t.resource, line.Fault()); code != 0 {
-			// This one tells it in a text frame, as the real one may.
-			line.Say(servicetest.JSON(map[string]any{"status_code": code, "message": words}))
+			refused := t.failed(sessionFailed, t.session, code, words)
+			if line.Fault() == servicetest.RateLimited { // this one is told in a text frame, as the real one may
+				refused = servicetest.JSON(map[string]any{"status_code": code, "message": words})
+			}
+			line.Say(refused)
+			line.Hold()
 			return
 		}
-		if t.begin(fmt.Sprintf("s-%d", n)); !t.speak(want, want.Params.Text) {
+		if !t.speak(want, want.Params.Text) {
 			return
 		}
 	}

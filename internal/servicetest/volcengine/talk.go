@@ -163,7 +163,8 @@ func (t *talk) speak(want wanted, text string) bool {
 	if !t.line.Say(t.event(sentenceStart, id, map[string]any{"res_params": map[string]string{"text": text}})) {
 		return false
 	}
-	if t.line.Fault() == servicetest.Odd && !t.line.Say(t.event(usage, id, map[string]any{"unheard_of": true})) {
+	odd := []servicetest.Message{t.event(usage, id, map[string]any{"unheard_of": true}), t.event(response, id, map[string]any{"no": "sound"})}
+	if t.line.Fault() == servicetest.Odd && !t.line.Say(odd...) {
 		return false
 	}
 	for _, p := range t.pieces(want, text, t.line.Fault()) {
