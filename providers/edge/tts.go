@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -70,12 +69,9 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 			yield(providers.Sound{}, err)
 			return
 		}
-		if !strings.ContainsFunc(req.Text, text.IsWord) {
-			return
-		}
 		p := &player{yield: yield, left: leastLimit + time.Duration(utf8.RuneCountInString(req.Text))*perRune}
-		for _, part := range split(escape(req.Text)) {
-			if err := t.speak(ctx, req, part, p); err != nil && !p.gone {
+		for _, part := range text.Parts(req.Text, maxText, size) {
+			if err := t.speak(ctx, req, escape(part), p); err != nil && !p.gone {
 				yield(providers.Sound{}, t.account.Wrap(ctx, ctx, "speak", err))
 				return
 			}
@@ -90,6 +86,7 @@ func (t *TTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq
 func (t *TTS) dial(ctx context.Context) (*transport.Socket, error) {
 	header := t.header()
 	header.Set("Origin", origin)
+	header.Set("Accept-Encoding", "gzip, deflate, br, zstd")
 	socket, err := t.dialer.Dial(ctx, t.address(), header)
 	if refused, ok := errors.AsType[*transport.Refusal](err); ok && refused.Skewed {
 		if socket, err = t.dialer.Dial(ctx, t.address(), header); err != nil {

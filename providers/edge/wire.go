@@ -72,10 +72,10 @@ func fullName(voice string) string {
 	return longName + voice[:cut] + ", " + voice[cut+1:] + ")"
 }
 
-// escape makes text fit for a document: no control characters, no markup.
+// escape makes text fit for a document: nothing that no XML may hold, and no markup.
 func escape(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == utf8.RuneError {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF {
 			return ' '
 		}
 		return r
@@ -83,26 +83,8 @@ func escape(s string) string {
 	return html.EscapeString(s)
 }
 
-// split cuts escaped text into parts of at most maxText bytes: at a line end or a blank if
-// there is one, else before a character, and never inside an entity.
-func split(escaped string) []string {
-	var out []string
-	for len(escaped) > maxText {
-		cut := strings.LastIndexAny(escaped[:maxText], "\n ")
-		if cut <= 0 {
-			cut = maxText
-			for cut > 0 && !utf8.RuneStart(escaped[cut]) {
-				cut--
-			}
-			if open := strings.LastIndexByte(escaped[:cut], '&'); open > 0 && !strings.Contains(escaped[open:cut], ";") {
-				cut = open
-			}
-		}
-		out = append(out, escaped[:cut])
-		escaped = escaped[cut:]
-	}
-	return append(out, escaped)
-}
+// size is the length of a character in a document, in bytes.
+func size(r rune) int { return len(escape(string(r))) }
 
 // errFrame says that a message has no headers.
 var errFrame = errors.New("a message has not the form that is expected")

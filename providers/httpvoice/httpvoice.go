@@ -10,10 +10,8 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"strings"
 	"time"
 
-	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/sound"
@@ -42,6 +40,7 @@ type Options struct {
 	Events func() Opener
 	// Format of the sound where it does not tell by itself: pcm, wav, mp3 or opus.
 	Format string
+	Text   sound.Longest // of one request
 	Rate   int           // of bare pcm, in Hz
 	First  time.Duration // to the first sound, unless the section has one; 10 s if 0
 	Most   int           // requests at the same time; others wait; 0: no limit
@@ -87,9 +86,6 @@ func Account(s service.Section) transport.Account {
 	return a
 }
 
-// Speakable says whether a text holds anything to be spoken.
-func Speakable(words string) bool { return strings.ContainsFunc(words, text.IsWord) }
-
 // Name returns the provider's name.
 func (v *Voice) Name() string { return v.o.Section.Name }
 
@@ -119,37 +115,24 @@ func (v *Voice) do(req *http.Request) (*http.Response, error) {
 // without a letter or a digit yields nothing. No sound at all is an error, and so is more
 // than a sentence of this length can have.
 func (v *Voice) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
-	return func(yield func(providers.Sound, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(providers.Sound{}, err)
-			return
-		}
-		if !Speakable(req.Text) {
-			return
-		}
+	return v.players.Speak(ctx, req, v.o.Text, func(part providers.TTSRequest, p *sound.Player) error {
 		if err := v.acquire(ctx); err != nil {
-			yield(providers.Sound{}, err)
-			return
+			return err
 		}
 		defer v.release()
-		p := v.players.Get(yield)
-		defer v.players.Put(p)
-		p.Limit(req.Text)
 		for tries := v.retries(); ; tries-- {
-			err := v.once(ctx, req, p)
+			err := v.once(ctx, part, p)
 			if err == nil || p.Left() {
-				return
+				return nil
 			}
-			if tries <= 0 || p.Heard() || !again(err) {
-				yield(providers.Sound{}, err)
-				return
+			if tries <= 0 || p.HeardPart() || !transport.MayPass(err) {
+				return v.account.Wrap(ctx, ctx, "speak", err)
 			}
-			if !wait(ctx, retryWait) {
-				yield(providers.Sound{}, ctx.Err())
-				return
+			if !transport.Wait(ctx, retryWait) {
+				return ctx.Err()
 			}
 		}
-	}
+	})
 }
 
 func (v *Voice) acquire(ctx context.Context) error {
@@ -178,33 +161,15 @@ func (v *Voice) retries() int {
 	return 0
 }
 
-// again says whether a request that failed may do better the next time.
-func again(err error) bool {
-	failed, ok := errors.AsType[*providers.Error](err)
-	return ok && failed.Kind == providers.Unavailable && !errors.Is(err, transport.ErrStalled)
-}
-
-// wait reports false if the context ends before.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// once makes one request and plays its sound. Its error is one that may leave a provider.
+// once makes one request and plays its sound.
 func (v *Voice) once(ctx context.Context, req providers.TTSRequest, p *sound.Player) error {
 	reqCtx, guard, cancel := transport.NewGuard(ctx)
 	defer cancel()
 	err := v.ask(reqCtx, req, guard, p)
-	if err == nil || p.Left() {
-		return nil
+	if err != nil && errors.Is(context.Cause(reqCtx), transport.ErrStalled) {
+		return transport.ErrStalled
 	}
-	return v.account.Wrap(ctx, reqCtx, "speak", err)
+	return err
 }
 
 func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transport.Guard, p *sound.Player) error {
@@ -212,7 +177,7 @@ func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transp
 	first := cmp.Or(limits.First, v.o.First, firstTime)
 	request, err := v.o.Request(ctx, req)
 	if err != nil {
-		return err
+		return transport.NotAsked(err)
 	}
 	guard.Arm(first)
 	resp, err := v.do(request)
@@ -243,7 +208,7 @@ func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transp
 	if !p.Left() {
 		drain(resp.Body, guard)
 	}
-	if !p.Heard() && !p.Left() {
+	if !p.HeardPart() && !p.Left() {
 		return errors.New("the server sent no sound")
 	}
 	return nil

@@ -100,7 +100,7 @@ func (o *opusPlayer) packet(packet []byte) error {
 
 // yieldPacket passes a whole packet on.
 func (o *opusPlayer) yieldPacket() {
-	o.skip, o.heard = 0, true
+	o.skip, o.heard, o.part = 0, true, true
 	o.left = !o.yield(providers.Sound{Packets: [][]byte{o.merge.Take(nil)}}, nil)
 }
 

@@ -40,6 +40,7 @@ const (
 type Player struct {
 	yield func(providers.Sound, error) bool
 	heard bool          // something was yielded
+	part  bool          // and of the part that is spoken now
 	left  bool          // the consumer has left the loop
 	most  time.Duration // of sound that may still come; 0: no limit
 
@@ -58,7 +59,7 @@ func (t *Pool) Get(yield func(providers.Sound, error) bool) *Player {
 	if !ok {
 		p = &Player{}
 	}
-	p.yield, p.heard, p.left, p.most = yield, false, false, 0
+	p.yield, p.heard, p.part, p.left, p.most = yield, false, false, false, 0
 	return p
 }
 
@@ -92,6 +93,9 @@ func (p *Player) spend(d time.Duration) (over bool) {
 // Heard says whether something was yielded.
 func (p *Player) Heard() bool { return p.heard }
 
+// HeardPart says whether something was yielded of the part of a text that is spoken now.
+func (p *Player) HeardPart() bool { return p.part }
+
 // Left says whether the consumer has left the loop: no more is wanted.
 func (p *Player) Left() bool { return p.left }
 
@@ -99,7 +103,7 @@ func (p *Player) Left() bool { return p.left }
 func (p *Player) Play(rate int, pcm []int16) bool {
 	for len(pcm) > 0 && !p.left {
 		n := min(len(pcm), rate/10)
-		p.heard = true
+		p.heard, p.part = true, true
 		p.left = !p.yield(providers.Sound{Rate: rate, PCM: pcm[:n]}, nil)
 		pcm = pcm[n:]
 	}

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/sound"
@@ -43,8 +42,9 @@ type Options struct {
 	// Dial opens a connection that is ready for a sentence. The end of ctx closes it until
 	// it is bound to another.
 	Dial   func(ctx context.Context) (Conn, error)
-	Format string // pcm, wav, mp3 or opus; pcm if empty
-	Rate   int    // of bare pcm in Hz; 24000 if 0
+	Text   sound.Longest // of one request
+	Format string        // pcm, wav, mp3 or opus; pcm if empty
+	Rate   int           // of bare pcm in Hz; 24000 if 0
 	// Keep is how long a connection may be idle between two sentences; 0: each serves one.
 	Keep  time.Duration
 	Idle  int           // connections that are kept; 2 if 0
@@ -79,59 +79,29 @@ func New(o Options) *Voice {
 // Name returns the provider's name.
 func (v *Voice) Name() string { return v.o.Account.Name }
 
-// Speakable reports whether a text holds anything to be said: a letter or a digit.
-func Speakable(words string) bool {
-	return strings.ContainsFunc(words, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
-}
-
 // Synthesize streams the sound of one sentence, each piece as soon as it has come.
 func (v *Voice) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
-	return func(yield func(providers.Sound, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(providers.Sound{}, err)
-			return
-		}
-		if !Speakable(req.Text) {
-			return
-		}
-		p := v.players.Get(yield)
-		defer v.players.Put(p)
-		p.Limit(req.Text)
-		err := v.speak(ctx, req, p, true)
+	return v.players.Speak(ctx, req, v.o.Text, func(part providers.TTSRequest, p *sound.Player) error {
+		err := v.speak(ctx, part, p, true)
 		if errors.Is(err, errStale) {
-			err = v.speak(ctx, req, p, false)
+			err = v.speak(ctx, part, p, false)
 		}
-		for try := 1; try < v.o.Tries && !p.Heard() && mayPass(err) && wait(ctx, again); try++ {
-			err = v.speak(ctx, req, p, false)
+		for try := 1; try < v.o.Tries && !p.HeardPart() && transport.MayPass(err) && transport.Wait(ctx, again); try++ {
+			err = v.speak(ctx, part, p, false)
 		}
 		if err != nil && !p.Left() {
-			yield(providers.Sound{}, v.o.Account.Wrap(ctx, ctx, "speak", err))
+			return v.o.Account.Wrap(ctx, ctx, "speak", err)
 		}
-	}
+		return nil
+	})
 }
 
 // again is how long a service that is not there has until it is asked again.
 const again = 200 * time.Millisecond
 
-// mayPass says whether a failure may be over soon: no refusal, and no time limit that is used up.
-func mayPass(err error) bool {
-	if refused, ok := errors.AsType[*transport.Refusal](err); ok {
-		return refused.Kind == providers.Unavailable
-	}
-	return err != nil && !errors.Is(err, transport.ErrStalled)
-}
-
-// wait reports false if the context ends before.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+// ErrForgotten is the cause of an error of [Conn] that says that the service knows nothing of
+// the connection any more, even a new one: the sentence is said once more on another.
+var ErrForgotten = errors.New("the service has forgotten the connection")
 
 var (
 	errStale   = errors.New("the kept connection is dead")
@@ -160,7 +130,7 @@ func (v *Voice) speak(ctx context.Context, req providers.TTSRequest, p *sound.Pl
 		return ctx.Err()
 	case err != nil:
 		conn.Close()
-		if old && !p.Heard() && r.got == 0 && !isRefusal(err) {
+		if stale := old && !isRefusal(err) || mayKept && errors.Is(err, ErrForgotten); stale && r.got == 0 {
 			return errStale
 		}
 		return err
@@ -169,7 +139,7 @@ func (v *Voice) speak(ctx context.Context, req providers.TTSRequest, p *sound.Pl
 	default:
 		v.put(conn, good)
 	}
-	if !p.Heard() && !p.Left() {
+	if !p.HeardPart() && !p.Left() {
 		return errNoSound
 	}
 	return nil

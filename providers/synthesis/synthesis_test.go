@@ -3,13 +3,16 @@ package synthesis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/sound"
 	"xiaozhi/providers/transport"
 )
 
@@ -216,5 +219,29 @@ func TestSoundMayComeWithTheEnd(t *testing.T) {
 	b, err := io.ReadAll(&reader{conn: l, first: time.Second, next: time.Second})
 	if err != nil || len(b) != 480 || l.asked != 1 {
 		t.Errorf("%d bytes, %v, asked %d times", len(b), err, l.asked)
+	}
+}
+
+func TestLongTextsAreSpokenInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &line{pieces: pieces(3), good: true}
+		v, dials := voice(Options{Keep: time.Minute, Text: sound.Longest{Most: 4}}, l)
+		if d, err := say(t.Context(), v); d != 60*time.Millisecond || err != nil || *dials != 1 || l.said != 2 {
+			t.Errorf("%v of sound of %d parts on %d connections, error %v", d, l.said, *dials, err)
+		}
+		time.Sleep(2 * time.Minute)
+	})
+}
+
+// A new connection of which the service knows nothing is replaced, but once only.
+func TestForgottenConnectionIsReplacedOnce(t *testing.T) {
+	forgotten := fmt.Errorf("%w: %w", ErrForgotten, transport.Refused(providers.Unavailable, "close 1000", "non-exist session"))
+	v, dials := voice(Options{}, &line{dead: forgotten}, &line{pieces: pieces(1)})
+	if d, err := say(t.Context(), v); d != 10*time.Millisecond || err != nil || *dials != 2 {
+		t.Errorf("%v of sound, error %v after %d connections", d, err, *dials)
+	}
+	v, dials = voice(Options{}, &line{dead: forgotten}, &line{dead: forgotten})
+	if _, err := say(t.Context(), v); err == nil || *dials != 2 || !strings.Contains(err.Error(), "non-exist session") {
+		t.Errorf("error %v after %d connections", err, *dials)
 	}
 }

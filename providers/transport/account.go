@@ -6,9 +6,11 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
@@ -38,6 +40,9 @@ func (a Account) Wrap(ctx, reqCtx context.Context, op string, err error) error {
 		err = ErrStalled
 	}
 	kind := providers.Unavailable
+	if errors.Is(err, providers.ErrLanguage) || errors.Is(err, errNotAsked) {
+		kind = providers.BadRequest
+	}
 	if refused, ok := errors.AsType[*Refusal](err); ok {
 		kind = refused.Kind
 		clean := *refused
@@ -50,6 +55,38 @@ func (a Account) Wrap(ctx, reqCtx context.Context, op string, err error) error {
 		err = errors.New(clean)
 	}
 	return &providers.Error{Provider: a.Name, Op: op, Kind: kind, Err: err}
+}
+
+// errNotAsked is a part of errors that say why nothing can be asked at all.
+var errNotAsked = errors.New("the request cannot be made")
+
+// NotAsked makes the error of a request that cannot be made from what is asked and set; nil is none.
+func NotAsked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errNotAsked, err)
+}
+
+// MayPass reports whether a failure may be over soon: it is no refusal for good, and no time
+// limit that is used up.
+func MayPass(err error) bool {
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		return refused.Kind == providers.Unavailable
+	}
+	return err != nil && !errors.Is(err, ErrStalled) && !errors.Is(err, errNotAsked)
+}
+
+// Wait waits for d. It reports false if the context ends before.
+func Wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // Clean returns words as one line of valid text, without secrets and not too long.
