@@ -8,8 +8,8 @@ import (
 	"xiaozhi/providers"
 )
 
-// Longest is how much text a service takes in one request: the sum of the sizes of its
-// characters, or their number if Size is nil. Its zero value is no limit.
+// Longest bounds the text of one request: the sum of the sizes of its characters, or their
+// number if Size is nil. Its zero value is no limit.
 type Longest struct {
 	Most int
 	Size func(rune) int

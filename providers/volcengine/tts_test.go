@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gorilla/websocket"
-
 	"xiaozhi/internal/servicetest"
 	fake "xiaozhi/internal/servicetest/volcengine"
 	"xiaozhi/providers"
@@ -138,34 +136,26 @@ func TestForgottenConnection(t *testing.T) {
 func TestForgottenNewConnection(t *testing.T) {
 	var s *servicetest.Server
 	s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
-		c, ok := s.Socket(w, r, nil)
+		line, ok := s.Line(w, r, nil)
 		if !ok {
 			return
 		}
-		defer func() { _ = c.Close() }()
-		for range 2 {
-			_, m, err := c.ReadMessage()
-			if err != nil {
-				return
-			}
-			event, id, payload := int32(volcframe.EventConnectionStarted), "c", "{}"
-			if len(m) > 14 { // the start of a session
-				if s.Conns() == 1 {
-					end := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "non-exist session: x")
-					_ = c.WriteControl(websocket.CloseMessage, end, time.Now().Add(time.Second))
-					s.Hold(c)
-					return
-				}
-				event, id, payload = volcframe.EventSessionFailed, "", `{"status_code":45000001,"message":"speaker not found"}`
-			}
-			f := volcframe.Frame{Kind: volcframe.TypeAnswer, Flags: volcframe.FlagEvent, JSON: true, Event: event, ID: id, Payload: []byte(payload)}
-			b := f.Bytes()
-			if event == volcframe.EventConnectionStarted {
-				b = slices.Insert(b, 8, 0, 0, 0, 1, 'c')
-			}
-			_ = c.WriteMessage(websocket.BinaryMessage, b)
+		defer line.Close()
+		started := volcframe.Frame{Kind: volcframe.TypeAnswer, Flags: volcframe.FlagEvent, Payload: []byte("{}")}.Bytes()
+		started = slices.Concat(started[:4], []byte{0, 0, 0, volcframe.EventConnectionStarted, 0, 0, 0, 1, 'c'}, started[len(started)-6:])
+		if _, err := line.Next(0); err != nil || !line.Say(servicetest.Binary(started)) {
+			return
 		}
-		s.Hold(c)
+		if _, err := line.Next(0); err == nil && s.Conns() == 1 { // the start of a session
+			line.End(1000, "non-exist session: x")
+			return
+		}
+		failed := volcframe.Frame{
+			Kind: volcframe.TypeAnswer, Flags: volcframe.FlagEvent, Event: volcframe.EventSessionFailed, JSON: true,
+			Payload: []byte(`{"status_code":45000001,"message":"speaker not found"}`),
+		}
+		line.Say(servicetest.Binary(failed.Bytes()))
+		line.Hold()
 	})
 	v, err := Kind().TTS(section(s))
 	if err != nil {
