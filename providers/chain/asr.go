@@ -117,7 +117,7 @@ func (a *ASR) listen(ctx context.Context, req providers.ASRRequest, s *asrStream
 	r.name = func(tr *providers.Transcript, who string) { tr.Provider = cmp.Or(tr.Provider, who) }
 	r.last = func(tr providers.Transcript) bool { return tr.Final }
 	r.empty = errNoFinal
-	r.ready = s.complete
+	r.ready, r.since = s.complete, s.end
 	r.close = func(a *timeline.Attempt) { a.Sound = time.Duration(s.length()) * time.Second / time.Duration(req.Rate) }
 	if err := r.run(ctx, free); err != nil {
 		yield(providers.Transcript{}, err)
@@ -133,6 +133,7 @@ type asrStream struct {
 	mu     sync.Mutex
 	pcm    []int16 // all sound so far
 	closed bool
+	ended  time.Time // when it was closed
 	ranged bool
 	live   map[int]providers.ASRStream // those that hear it
 }
@@ -172,6 +173,13 @@ func (s *asrStream) length() int {
 	return len(s.pcm)
 }
 
+// end returns when the sound was over, or zero.
+func (s *asrStream) end() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
 // drop ends what a member hears.
 func (s *asrStream) drop(i int) {
 	s.mu.Lock()
@@ -204,7 +212,7 @@ func (s *asrStream) CloseWrite() error {
 	if s.closed {
 		return nil
 	}
-	s.closed = true
+	s.closed, s.ended = true, time.Now()
 	close(s.complete)
 	for _, stream := range s.live {
 		_ = stream.CloseWrite() // as in Write

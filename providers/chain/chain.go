@@ -41,6 +41,8 @@ type Options struct {
 	// final transcript of a recogniser, where it begins with the end of the sound. A member of
 	// a [Duplex] has failed then; 5 s for those not named.
 	HedgeAfter map[string]time.Duration
+	// About says what members are, by their names, for who looks at their states.
+	About map[string]string
 	// LastResort names members that are no language models and so run only when
 	// all others have failed. A member may also say so itself: LastResort() bool.
 	LastResort []string
@@ -88,6 +90,9 @@ func (l *list[P]) Warm(ctx context.Context) error {
 
 // report tells the breaker of member i how a request ended.
 func (l *list[P]) report(i int, err error) {
+	if err != nil && !isContext(err) && !providers.LacksLanguage(err) {
+		l.breakers[i].faulty(err)
+	}
 	switch {
 	case err == nil:
 		l.breakers[i].succeeded()
@@ -211,6 +216,10 @@ type breaker struct {
 	fails int       // in a row
 	until time.Time // open until then, if fails has reached most
 	tries bool      // a call tries an open member
+
+	first          time.Duration // of the last result
+	fault          error         // of the last request that failed
+	given, faulted time.Time     // when those were
 }
 
 // allow reports whether the member may be called. After a true, one of succeeded,

@@ -12,9 +12,11 @@ import (
 	"xiaozhi/internal/timeline"
 )
 
+// ErrLate is the fault of a member that was overtaken.
+var ErrLate = errors.New("another answered while it was silent")
+
 var (
 	errSilent = errors.New("it has not answered in time")
-	errLate   = errors.New("another answered while it was silent")
 	errEmpty  = errors.New("it ended without an answer")
 )
 
@@ -74,6 +76,7 @@ type policy[V any] struct {
 	last  func(v V) bool                 // whether the stream is complete with it, before it ends
 	may   func(member int) bool          // whether it may be asked now
 	empty error                          // of a member that ends without an answer; nil: that is an answer
+	since func() time.Time               // when a result could be expected from; nil: from the asking
 	ready <-chan struct{}                // closed when lateness begins to count; nil: with the asking
 	spent func(v V, a *timeline.Attempt) // adds what a value says of its cost; nil: nothing
 	close func(a *timeline.Attempt)      // adds what is known at the end of an attempt; nil: nothing
@@ -243,6 +246,7 @@ func (r *race[P, V]) value(e event[V]) (over bool, err error) {
 		r.wait(e.member, doubtHold)
 		return false, nil
 	case w == doubt || w == answer && r.winner < 0:
+		r.gave(e.member)
 		r.win(e.member)
 	case w == sign:
 		r.late.Stop()
@@ -257,6 +261,21 @@ func (r *race[P, V]) value(e event[V]) (over bool, err error) {
 	}
 	r.taken <- struct{}{} // its pump waits for this
 	return false, nil
+}
+
+// gave remembers how long the member took for what the race was about.
+func (r *race[P, V]) gave(i int) {
+	a := r.record[i]
+	if a == nil {
+		return
+	}
+	since := a.Asked
+	if r.since != nil {
+		if begun := r.since(); begun.After(since) {
+			since = begun
+		}
+	}
+	r.walk.breakers[i].gave(time.Since(since))
 }
 
 // failed asks the next member in place of one that gave no answer.
@@ -289,7 +308,7 @@ func (r *race[P, V]) win(winner int) {
 		case i == winner:
 			earlier = false
 		case ok && earlier:
-			r.settle(i, errLate)
+			r.settle(i, ErrLate)
 		case ok:
 			free()
 			delete(r.live, i)
@@ -306,7 +325,7 @@ func (r *race[P, V]) settle(i int, err error) {
 	switch {
 	case err == nil:
 		r.ended(i, timeline.Answered, nil)
-	case errors.Is(err, errLate):
+	case errors.Is(err, ErrLate):
 		r.ended(i, timeline.Lost, nil)
 	default:
 		r.ended(i, timeline.Failed, err)
