@@ -65,7 +65,13 @@ func NewHTTPClient(o HTTPOptions) (*http.Client, error) {
 		IdleConnTimeout:     idleTime,
 		DisableCompression:  true,     // a compressed stream may be held back
 		ReadBufferSize:      16 << 10, // 340 ms of PCM at once
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTime},
+		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+			return &net.OpError{Op: "proxyconnect", Net: "tcp", Err: errors.New("the proxy answers " + resp.Status)}
+		},
+		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTime},
 	}
 	return &http.Client{Transport: t, CheckRedirect: stayHome}, nil
 }

@@ -103,12 +103,36 @@ func (d *Dialer) Dial(ctx context.Context, address string, header http.Header, p
 	conn, resp, err := inner.DialContext(ctx, u.String(), header)
 	if err != nil {
 		d.give()
+		if resp == nil && ctx.Err() == nil && d.proxied(u) {
+			err = throughProxy(err)
+		}
 		return nil, d.refused(ctx, resp, err)
 	}
 	conn.SetReadLimit(maxMessage)
 	s := &Socket{conn: conn, header: resp.Header, free: d.give}
 	s.unbind = context.AfterFunc(ctx, s.Close)
 	return s, nil
+}
+
+// proxied reports whether a proxy stands before an address.
+func (d *Dialer) proxied(u *url.URL) bool {
+	if d.inner.Proxy == nil {
+		return false
+	}
+	proxy, err := d.inner.Proxy(&http.Request{URL: u})
+	return proxy != nil || err != nil
+}
+
+// throughProxy says, as net/http does, that it was the proxy which could not be reached or refused. What TLS says is
+// of the service behind it.
+func throughProxy(err error) error {
+	_, header := errors.AsType[tls.RecordHeaderError](err)
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	if header || certificate || alert {
+		return err
+	}
+	return &net.OpError{Op: "proxyconnect", Net: "tcp", Err: err}
 }
 
 // refused makes the error of a socket that could not be opened.
