@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -28,9 +29,10 @@ import (
 
 // servicesFlags are the flags of the subcommand.
 type servicesFlags struct {
-	config, data, role, language, text, save, sound string
-	runs                                            int
-	timeout                                         time.Duration
+	config, data, role, language, text, save, sound, server string
+	runs                                                    int
+	timeout                                                 time.Duration
+	json                                                    bool
 }
 
 // services is the subcommand that lists services, tries them and their voices.
@@ -44,6 +46,8 @@ func services(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	}
 	flags.StringVar(&f.config, "config", "", message.Both("command/flag-config"))
 	flags.StringVar(&f.data, "data", "data", message.Both("command/flag-data"))
+	flags.StringVar(&f.server, "server", "", message.Both("services/flag-server"))
+	flags.BoolVar(&f.json, "json", false, message.Both("services/flag-json"))
 	flags.StringVar(&f.role, "role", "", message.Both("services/flag-role"))
 	flags.StringVar(&f.language, "language", "zh", message.Both("services/flag-language"))
 	flags.StringVar(&f.text, "text", "", message.Both("services/flag-text"))
@@ -63,13 +67,13 @@ func services(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		flags.Usage()
 		return 2
 	}
-	s, err := openServices(ctx, f)
+	s, cfg, err := openServices(ctx, f)
 	if err != nil {
 		fmt.Fprintf(stderr, "xiaozhi services: %v\n", err)
 		return 1
 	}
 	defer s.Close()
-	t := &trier{s: s, f: f, out: stdout}
+	t := &trier{s: s, f: f, out: stdout, server: f.client(flags, cfg, stdout)}
 	switch words[0] {
 	case "test":
 		err = t.test(ctx, words[1])
@@ -86,44 +90,40 @@ func services(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 }
 
 // openServices reads the settings and opens their sealed secrets.
-func openServices(ctx context.Context, f servicesFlags) (*app.Services, error) {
+func openServices(ctx context.Context, f servicesFlags) (*app.Services, *config.Config, error) {
 	cfg, _, err := config.Load(config.Options{File: f.config, DataDir: f.data, Env: os.Environ()})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if cfg.Sealed() {
 		kept, err := app.OpenSecrets(ctx, cfg, f.data)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer func() { _ = kept.Close() }()
 		if err := cfg.Unseal(kept.Opener(ctx)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return app.OpenServices(cfg, slog.New(slog.DiscardHandler)), nil
+	return app.OpenServices(cfg, slog.New(slog.DiscardHandler)), cfg, nil
+}
+
+// client asks the server that these settings are for.
+func (f servicesFlags) client(flags *flag.FlagSet, cfg *config.Config, out io.Writer) toolsClient {
+	c := toolsClient{server: cmp.Or(strings.TrimRight(f.server, "/"), serverOf(cfg)), token: os.Getenv("XIAOZHI_MCP_TOKEN"), data: f.data, asJSON: f.json, timeout: askTime, out: out}
+	flags.Visit(func(f *flag.Flag) { c.named = c.named || f.Name == "data" })
+	if !strings.Contains(c.server, "://") {
+		c.server = "http://" + c.server
+	}
+	return c
 }
 
 // trier runs one subcommand.
 type trier struct {
-	s   *app.Services
-	f   servicesFlags
-	out io.Writer
-}
-
-// list shows the chains and what is left out of them.
-func (t *trier) list(ctx context.Context) error {
-	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
-	for _, r := range []service.Role{service.ASR, service.LLM, service.TTS, service.Vision} {
-		for _, m := range t.s.Chain(ctx, r) {
-			state, what := "ok", m.What
-			if m.Err != nil {
-				state, what = "-", message.Both("app/left-out")+": "+m.Err.Error()
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r, m.Name, state, what)
-		}
-	}
-	return w.Flush()
+	s      *app.Services
+	f      servicesFlags
+	out    io.Writer
+	server toolsClient
 }
 
 // test tries all roles of a service, or the one that was named.
@@ -153,7 +153,7 @@ func (t *trier) test(ctx context.Context, name string) error {
 		for run := range t.f.runs {
 			err := t.try(ctx, name, one, said, &sound)
 			if err != nil {
-				fmt.Fprintf(t.out, "  %d. %s\n", run+1, explainService(err))
+				fmt.Fprintf(t.out, "  %d. %s\n", run+1, app.Why(err, t.s.Free(name)))
 				failed = errors.Join(failed, fmt.Errorf("%s: %w", r, err))
 			}
 		}
@@ -271,7 +271,7 @@ func at16k(pcm []int16, rate int) ([]int16, error) {
 func (t *trier) voices(ctx context.Context, name string) error {
 	all, err := t.s.Voices(ctx, name)
 	if err != nil {
-		return errors.New(explainService(err))
+		return errors.New(app.Why(err, t.s.Free(name)))
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(t.out, message.Both("services/no-voices", name))
@@ -294,7 +294,7 @@ func (t *trier) voices(ctx context.Context, name string) error {
 	var failed error
 	for _, v := range all {
 		if err := t.sample(ctx, one.TTS, v.Name); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %s", v.Name, explainService(err)))
+			failed = errors.Join(failed, fmt.Errorf("%s: %s", v.Name, app.Why(err, t.s.Free(name))))
 		}
 	}
 	return failed
@@ -324,19 +324,6 @@ func (t *trier) sample(ctx context.Context, voice providers.TTS, name string) er
 	}
 	fmt.Fprintln(t.out, message.Both("services/saved", out, ms(spoken.First)))
 	return nil
-}
-
-// explainService says in both languages what sort of failure it is, and then what the service said.
-func explainService(err error) string {
-	failed, ok := errors.AsType[*providers.Error](err)
-	if !ok {
-		return err.Error()
-	}
-	id := map[providers.Kind]string{
-		providers.Unauthorized: "services/unauthorized", providers.NoCredit: "services/no-credit", providers.RateLimited: "services/rate-limited",
-		providers.BadRequest: "services/bad-request", providers.Unavailable: "services/unavailable",
-	}[failed.Kind]
-	return message.Both(id) + ": " + failed.Err.Error()
 }
 
 // cost shows what something cost, if its price is known.

@@ -34,6 +34,8 @@ type personas struct {
 // cast owns the agents of all devices. Its methods may be called at any time.
 type cast struct {
 	now atomic.Pointer[personas]
+	// main are the chains of agents that have none of their own; set before devices connect.
+	main agentEngines
 	// assigned says which agent somebody gave to a device beside the settings.
 	assigned func(device string) roster.Given
 	// revision is that of an agent that people have made; 0: the settings or a prompt make it.

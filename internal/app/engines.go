@@ -136,8 +136,9 @@ func newResolver(cfg *config.Config, found *report, life *lifecycle, log *slog.L
 
 // made is an engine or a chain that was made once, or why it could not be.
 type made struct {
-	what any
-	err  error
+	what  any
+	about string // of an engine, for people
+	err   error
 }
 
 // once makes what a role and names stand for, or returns what was made before. again
@@ -148,7 +149,7 @@ func once[T any](f *resolver, key string, make func() (T, error)) (what T, again
 		return what, true, m.err
 	}
 	what, err = make()
-	f.made[key] = made{what, err}
+	f.made[key] = made{what: what, err: err}
 	return what, false, err
 }
 
@@ -179,8 +180,25 @@ func gather[T any](ctx context.Context, f *resolver, role string, names []string
 		case err != nil:
 			f.report.missing(role, name, err)
 		default:
-			f.report.found(role, name+": "+what)
+			f.found(role, name, what)
 		}
+	}
+	return all
+}
+
+// found notes what an engine is.
+func (f *resolver) found(role, name, what string) {
+	m := f.made[role+" "+name]
+	m.about = what
+	f.made[role+" "+name] = m
+	f.report.found(role, name+": "+what)
+}
+
+// about says what the engines of a chain are.
+func (f *resolver) about(role string, names []string) map[string]string {
+	all := map[string]string{}
+	for _, name := range names {
+		all[name] = f.made[role+" "+name].about
 	}
 	return all
 }
@@ -199,7 +217,7 @@ func (f *resolver) recognizers(ctx context.Context, names []string) (providers.A
 		h.chinese = slices.ContainsFunc(names, func(name string) bool { return f.made["ASR "+name].err == nil && f.typeOf(name) != "pocketsphinx" })
 		patience := f.patience(func(p config.Provider) time.Duration { return p.Transcript })
 		var err error
-		h.asr, err = chain.NewASR(members, chain.Options{Log: f.log, HedgeAfter: patience})
+		h.asr, err = chain.NewASR(members, chain.Options{Log: f.log, HedgeAfter: patience, About: f.about("ASR", names)})
 		return h, err
 	})
 	if err == nil && !again && !heard.chinese {
@@ -294,7 +312,7 @@ func (f *resolver) models(ctx context.Context, names []string) ([]providers.LLM,
 		switch {
 		case again:
 		case err == nil:
-			f.report.found("LLM", name+": "+what)
+			f.found("LLM", name, what)
 		case slices.Contains(names, name):
 			f.report.missing("LLM", name, err)
 		}
@@ -316,7 +334,9 @@ func (f *resolver) thinker(names []string, models []providers.LLM, brain *rules.
 			f.reportRules(what)
 		}
 		patience := f.patience(func(p config.Provider) time.Duration { return p.FirstToken })
-		return chain.NewLLM(members, chain.Options{Log: f.log, HedgeAfter: patience, LastResort: []string{brain.Name()}})
+		about := f.about("LLM", f.expand(names, service.LLM))
+		about[brain.Name()] = message.Both("app/rules")
+		return chain.NewLLM(members, chain.Options{Log: f.log, HedgeAfter: patience, About: about, LastResort: []string{brain.Name()}})
 	})
 	return llm, err
 }
@@ -338,7 +358,7 @@ func (f *resolver) voices(ctx context.Context, names []string) (providers.TTS, e
 			return unavailable{"TTS", names}, nil
 		}
 		patience := f.patience(func(p config.Provider) time.Duration { return p.FirstSound })
-		return chain.NewTTS(members, chain.Options{Log: f.log, HedgeAfter: patience})
+		return chain.NewTTS(members, chain.Options{Log: f.log, HedgeAfter: patience, About: f.about("TTS", names)})
 	})
 	return tts, err
 }

@@ -2,12 +2,20 @@ package app
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"log/slog"
+	"net/http"
 	"slices"
+	"strings"
+	"time"
 
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/probe"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/providers"
 	"xiaozhi/providers/catalog"
+	"xiaozhi/providers/chain"
 	"xiaozhi/providers/local"
 	"xiaozhi/providers/pocketsphinx"
 	"xiaozhi/providers/service"
@@ -129,3 +137,159 @@ func (s *Services) Voices(ctx context.Context, name string) ([]service.Voice, er
 
 // Price returns what the owner has set as the price of a service.
 func (s *Services) Price(name string) config.Price { return s.cfg.Providers[name].Price }
+
+// Free reports whether the service of a name has no keys.
+func (s *Services) Free(name string) bool { return isFree(s.cfg, s.f.kinds, name) }
+
+// StatesPath is where a running server tells its owner how its services are.
+const StatesPath = "/api/services"
+
+// States is the answer to GET /api/services.
+type States struct {
+	Chains []ChainState `json:"chains"`
+}
+
+// ChainState is a chain, with its members in the order in which they are asked.
+type ChainState struct {
+	Role    service.Role  `json:"role"`
+	Agents  []string      `json:"agents,omitempty"` // that have it for themselves; none: it is that of all
+	Members []MemberState `json:"members"`
+}
+
+// MemberState is a member of a chain in a running server. It holds no key, and no address but its host and path.
+type MemberState struct {
+	Name      string          `json:"name"`
+	About     string          `json:"about,omitempty"`
+	Condition chain.Condition `json:"condition"` // "left_out": it could not be made
+	Failures  int             `json:"failures,omitempty"`
+	Rest      int64           `json:"rest_ms,omitempty"`  // until it is tried again
+	First     float64         `json:"first_ms,omitempty"` // of its last result
+	Given     time.Time       `json:"given,omitzero"`
+	Fault     string          `json:"fault,omitempty"` // of its last failure, in both languages, or why it is left out
+	Failed    time.Time       `json:"failed,omitzero"`
+}
+
+// LeftOut is the condition of a member that could not be made.
+const LeftOut chain.Condition = "left_out"
+
+// stater is a chain that knows how its members are.
+type stater interface{ States() []chain.State }
+
+// condition serves how the services of a server are.
+type condition struct {
+	cfg  *config.Config
+	cast *cast
+	crew *crew
+	left map[string]error // of the report of the start
+}
+
+// ServeHTTP implements [http.Handler].
+func (a condition) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(a.chains()) // who asked is gone
+}
+
+// chains lists the chains of all, then those of agents; one that several agents have stands once.
+func (a condition) chains() States {
+	kinds, all := catalog.Kinds(), States{}
+	seen := map[stater]int{}
+	add := func(role service.Role, agent string, provider any) {
+		s, ok := provider.(stater)
+		if i, again := seen[s]; ok && again {
+			if of := &all.Chains[i]; agent != "" && len(of.Agents) > 0 {
+				of.Agents = append(of.Agents, agent)
+			}
+			return
+		}
+		c := ChainState{Role: role, Members: []MemberState{}}
+		if agent != "" {
+			c.Agents = []string{agent}
+		}
+		if ok {
+			seen[s] = len(all.Chains)
+			for _, m := range s.States() {
+				c.Members = append(c.Members, memberState(m, isFree(a.cfg, kinds, m.Name)))
+			}
+		}
+		if agent == "" {
+			c.Members = append(c.Members, a.leftOut(role)...)
+		}
+		if agent == "" || ok {
+			all.Chains = append(all.Chains, c)
+		}
+	}
+	each := func(agent string, e agentEngines) {
+		add(service.ASR, agent, e.asr)
+		add(service.LLM, agent, e.llm)
+		add(service.TTS, agent, e.tts)
+		add(service.Vision, agent, e.vision)
+	}
+	each("", a.cast.main)
+	players := a.cast.now.Load()
+	for _, name := range a.crew.Names() {
+		p := players.byName[name]
+		each(name, agentEngines{asr: p.ASR, llm: p.LLM, tts: p.TTS, vision: p.vision})
+	}
+	return all
+}
+
+// isFree reports whether the service of a name has no keys.
+func isFree(cfg *config.Config, kinds []service.Kind, name string) bool {
+	kind := name
+	if p, ok := cfg.Providers[name]; ok {
+		kind = p.Type
+	}
+	k, known := catalog.Find(kinds, kind)
+	return known && k.Free
+}
+
+// memberState makes a member of the answer.
+func memberState(m chain.State, free bool) MemberState {
+	s := MemberState{
+		Name: m.Name, About: m.About, Condition: m.Condition, Failures: m.Failures, Rest: m.Rest.Milliseconds(),
+		First: float64(m.First.Microseconds()) / 1000, Given: m.Given, Failed: m.Failed,
+	}
+	switch {
+	case errors.Is(m.Fault, chain.ErrLate):
+		s.Fault = message.Both("services/overtaken")
+	case m.Fault != nil:
+		s.Fault = Why(m.Fault, free)
+	}
+	return s
+}
+
+// leftOut lists what could not be made for a role when the server started.
+func (a condition) leftOut(role service.Role) (all []MemberState) {
+	as := map[service.Role]string{service.ASR: "ASR ", service.LLM: "LLM ", service.TTS: "TTS ", service.Vision: "VLM "}[role]
+	for key, why := range a.left {
+		if name, ok := strings.CutPrefix(key, as); ok {
+			all = append(all, MemberState{Name: name, Condition: LeftOut, Fault: readable(why)})
+		}
+	}
+	slices.SortFunc(all, func(a, b MemberState) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Why says in both languages what is wrong with a service that has failed, and then what the service said. free says that
+// it has no keys that could be wrong.
+func Why(err error, free bool) string {
+	cause := probe.CauseOf(err, free)
+	if cause == "" {
+		return said(err)
+	}
+	return message.Both(string(cause)) + ": " + said(err)
+}
+
+// said returns a provider's words for its failure, without its name.
+func said(err error) string {
+	if failed, ok := err.(*providers.Error); ok { //nolint:errorlint // one that is wrapped says more
+		return probe.Plain(failed.Err)
+	}
+	return probe.Plain(err)
+}

@@ -52,6 +52,7 @@ func (a *App) declared() []access.Route {
 		Book: a.book, Connected: a.devices.Talks, Agent: a.crew.agentOf, Forget: a.forget, Keeping: keepingIn(a.stored), Audit: auditOf(a.accounts), Who: callerName, Log: a.log,
 	}))
 	add(access.Bearers, known, pairing.Path, pairing.Path+"/")
+	add(access.Bearers, a.gateway.ForOwner(condition{a.cfg, a.cast, a.crew, a.report.left}), StatesPath)
 	if a.endpoint != nil {
 		add(access.Bearers, a.endpoint, "/mcp/endpoint", "/mcp/endpoint/{$}")
 	}

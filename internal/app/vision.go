@@ -50,7 +50,7 @@ func (f *resolver) seers(ctx context.Context, names []string) (providers.LLM, er
 		names = f.expand(f.cfg.LLM, service.LLM)
 	}
 	var members []providers.LLM
-	patience := map[string]time.Duration{}
+	patience, about := map[string]time.Duration{}, map[string]string{}
 	for _, name := range names {
 		if !named && !f.sees(name) {
 			continue
@@ -64,7 +64,7 @@ func (f *resolver) seers(ctx context.Context, names []string) (providers.LLM, er
 		}
 		switch {
 		case err == nil:
-			members, patience[name] = append(members, member), cmp.Or(p.FirstToken, visionPatience)
+			members, patience[name], about[name] = append(members, member), cmp.Or(p.FirstToken, visionPatience), what
 			f.report.found("VLM", name+": "+what)
 		case named:
 			f.report.missing("VLM", name, err)
@@ -74,7 +74,7 @@ func (f *resolver) seers(ctx context.Context, names []string) (providers.LLM, er
 		f.report.found("VLM", message.Both("app/no-vision"))
 		return nil, nil
 	}
-	return chain.NewLLM(members, chain.Options{Log: f.log, HedgeAfter: patience})
+	return chain.NewLLM(members, chain.Options{Log: f.log, HedgeAfter: patience, About: about})
 }
 
 // sees reports whether a language model is known to understand pictures: its

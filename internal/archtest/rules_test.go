@@ -95,7 +95,7 @@ var rules = []rule{
 	{"internal/config", "connection/identity providers/catalog providers/service internal/private internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/account", "store internal/lru internal/text/message", "who may do what: people, and programs that act for them"},
 	{"internal/access", "internal/account internal/lockout internal/lru store internal/text/message", "the one place that decides who may ask what by HTTP"},
-	{"internal/probe", "providers audio internal/text", "tries services as a user would"},
+	{"internal/probe", "providers providers/transport audio internal/text internal/text/message", "tries services as a user would"},
 	{"internal/roster", "internal/account internal/access internal/text/message", "the agents that people make, whatever is made of them"},
 	{"internal/roster/recordstest", "internal/roster", "the contract of what keeps agents"},
 	{"internal/app", "...", "builds, starts and stops the program"},

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"xiaozhi/internal/app"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/providers/chain"
+	"xiaozhi/providers/service"
+)
+
+// askTime is how long a running server is waited for.
+const askTime = 3 * time.Second
+
+// list shows the chains of the running server with their states, or those of the settings if none runs.
+func (t *trier) list(ctx context.Context) error {
+	states, err := t.running(ctx)
+	switch {
+	case err == nil && t.f.json:
+		return nil
+	case err == nil:
+		fmt.Fprintf(t.out, "%s\n", message.Both("services/running", t.server.server))
+		return t.states(states)
+	case t.f.server != "" || t.f.json:
+		return err
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		fmt.Fprintf(t.out, "%s\n", message.Both("services/not-running", t.server.server))
+	} else {
+		fmt.Fprintf(t.out, "%s: %v\n", message.Both("services/no-states", t.server.server), err)
+	}
+	return t.settings(ctx)
+}
+
+// running asks the server of the settings, or the one that is named, for its states.
+func (t *trier) running(ctx context.Context) (states app.States, err error) {
+	if err := t.server.findToken(); err != nil {
+		return states, err
+	}
+	return states, t.server.ask(ctx, http.MethodGet, app.StatesPath, nil, &states)
+}
+
+// serverOf returns the address at which the server of some settings is reached from this machine.
+func serverOf(cfg *config.Config) string {
+	for _, address := range cfg.Server.Listen {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil || port == "0" {
+			continue
+		}
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			host = "127.0.0.1"
+		}
+		return "http://" + net.JoinHostPort(host, port)
+	}
+	return "http://127.0.0.1:8000"
+}
+
+// states shows what a running server tells.
+func (t *trier) states(s app.States) error {
+	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
+	for _, c := range s.Chains {
+		if len(c.Agents) > 0 {
+			fmt.Fprintf(w, "%s\n", message.Both("services/of-agents", plainText(strings.Join(c.Agents, ", "))))
+		}
+		for _, m := range c.Members {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Role, plainText(m.Name), condition(m), plainText(m.About))
+			if m.Fault != "" {
+				when := ""
+				if !m.Failed.IsZero() {
+					when = message.Both("services/last-failure", clock(m.Failed)) + ": "
+				}
+				fmt.Fprintf(w, "\t  %s%s\n", when, plainText(m.Fault))
+			}
+		}
+	}
+	return w.Flush()
+}
+
+// condition says how a member is, and how long its last result took.
+func condition(m app.MemberState) string {
+	var how string
+	switch m.Condition {
+	case chain.Closed:
+		how = message.Both("services/closed")
+	case chain.Open:
+		how = message.Both("services/open", m.Failures, (m.Rest+999)/1000)
+	case chain.HalfOpen:
+		how = message.Both("services/half-open")
+	default:
+		return message.Both("app/left-out")
+	}
+	if m.First > 0 {
+		how += ", " + message.Both("services/last-result", m.First, clock(m.Given))
+	}
+	return how
+}
+
+// clock shows a time of today, or with its day.
+func clock(at time.Time) string {
+	at = at.Local()
+	if time.Since(at) < 12*time.Hour {
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format(time.DateTime)
+}
+
+// settings shows the chains of the settings and what is left out of them.
+func (t *trier) settings(ctx context.Context) error {
+	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
+	for _, r := range []service.Role{service.ASR, service.LLM, service.TTS, service.Vision} {
+		for _, m := range t.s.Chain(ctx, r) {
+			state, what := "ok", m.What
+			if m.Err != nil {
+				state, what = "-", message.Both("app/left-out")+": "+m.Err.Error()
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r, m.Name, state, what)
+		}
+	}
+	return w.Flush()
+}
