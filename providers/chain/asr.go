@@ -33,13 +33,18 @@ func NewASR(members []providers.ASR, o Options) (*ASR, error) {
 
 // Streams reports whether the member that will be asked first gives partial transcripts.
 func (a *ASR) Streams() bool {
-	for i, m := range a.members {
+	for i := range a.members {
 		if a.breakers[i].closed() {
-			streamer, ok := m.(providers.Streamer)
-			return ok && streamer.Streams()
+			return a.streams(i)
 		}
 	}
 	return false
+}
+
+// streams reports whether what a member understands before the end is more than a guess.
+func (a *ASR) streams(i int) bool {
+	streamer, ok := a.members[i].(providers.Streamer)
+	return ok && streamer.Streams()
 }
 
 // Open begins an utterance with the first member that opens one. The sound is
@@ -109,8 +114,8 @@ func (a *ASR) listen(ctx context.Context, req providers.ASRRequest, s *asrStream
 			return doubt
 		case tr.Final:
 			return answer
-		case i != r.leader():
-			return unasked // two members' provisional texts in turn would be none
+		case i != r.leader(), i != first && !a.streams(i):
+			return unasked // two members' provisional texts in turn would be none, and the first one's word is for all
 		}
 		return nothing
 	}

@@ -83,6 +83,30 @@ func TestLongSpeechIsNotLate(t *testing.T) {
 	})
 }
 
+// guesser may give partial texts that count, or such that are guesses.
+type guesser struct {
+	*pt.ASR
+	streams bool
+}
+
+func (g guesser) Streams() bool { return g.streams }
+
+// TestGuessesOfTheNext checks that partial texts after a takeover are those of a recogniser
+// that streams: whoever listens was told that the first one does.
+func TestGuessesOfTheNext(t *testing.T) {
+	for streams, want := range map[bool][]string{true: {"a1", "b1", "b"}, false: {"a1", "b"}} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newASR(t,
+				guesser{&pt.ASR{Script: []pt.Hearing{{Partials: []string{"a1"}, Every: 100 * ms, Err: unavailable("first")}}}, true},
+				guesser{&pt.ASR{Script: []pt.Hearing{{Partials: []string{"b1"}, Every: 100 * ms, Text: "b"}}}, streams})
+			texts, final, err := hear(t.Context(), t, a, make([]int16, 16000))
+			if err != nil || !slices.Equal(texts, want) || !final.Final {
+				t.Errorf("the next streams %v: %q, %v", streams, texts, err)
+			}
+		})
+	}
+}
+
 // TestPartialTextsOfOne checks that two provisional texts are not mixed.
 func TestPartialTextsOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
