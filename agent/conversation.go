@@ -15,6 +15,7 @@ import (
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
 )
@@ -43,6 +44,7 @@ type Conversation struct {
 	reply *reply       // that runs, or is being joined; nil: none
 	pacer *audio.Pacer // of the last reply: what it has learned of the way to the device
 	dev   *Device
+	void  timeline.Void // what was asked for answers that were given up
 
 	features []feature.Instance // in the order of [Options].Features
 	asked    asked

@@ -173,6 +173,11 @@ func (c *Conversation) keep(r *reply, f timeline.Figures) {
 		return
 	}
 	c.learn()
+	if errors.Is(r.out.cause, turn.ErrResumed) {
+		c.void.Add(r.times)
+	} else {
+		f.Attempts = c.void.With(f.Attempts)
+	}
 	if r.marks.forgotten || r.private || c.whom.now().Forgets || errors.Is(r.out.cause, turn.ErrResumed) { // nothing of it was kept, or it was undone
 		return
 	}

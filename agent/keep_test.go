@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/feature"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
@@ -267,6 +269,50 @@ func TestRoleWhileKeeperFails(t *testing.T) {
 		o.Devices.Close()
 		if got := k.past.Memory; got.Role != "teacher" || got.Pause != time.Second {
 			t.Errorf("%+v is kept", got)
+		}
+	})
+}
+
+// askedLLM tells, as chains do, whom it has asked.
+type askedLLM struct{ *scriptLLM }
+
+func (l askedLLM) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
+	return func(yield func(providers.Delta, error) bool) {
+		a := timeline.Attempt{Op: "think", Provider: "script-llm", Asked: time.Now(), Outcome: timeline.Answered}
+		defer func() { timeline.NoteAttempt(ctx, a) }()
+		l.scriptLLM.Generate(ctx, req)(yield)
+	}
+}
+
+// attemptsKept keeps the attempts of turns.
+type attemptsKept struct {
+	*keeperInMemory
+	of map[string][]timeline.Attempt // by what was heard
+}
+
+func (k attemptsKept) Turn(t *Turn) {
+	k.keeperInMemory.Turn(t)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.of[t.Heard] = t.Figures.Attempts
+}
+
+// TestSpeculationsAreInTheRecord: the model was asked for words that the recogniser took back.
+// That has cost something, and stands in the record of the turn that was answered.
+func TestSpeculationsAreInTheRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := attemptsKept{&keeperInMemory{}, map[string][]timeline.Attempt{}}
+		o := keeping(t, askedLLM{&scriptLLM{lines: []string{"delay 400ms", "text Fine.", "end", "text I am your assistant.", "end"}}}, k)
+		o.ASR = &scriptASR{lines: []string{"~how are you|@300ms who are you"}, streams: true}
+		defer o.Devices.Close()
+		v := connect(t, o, router.Options{})
+		d := newTalker(t, v.c, v.box)
+		for _, line := range []string{"listen auto", "voice 600ms", "silence 1.2s", "until tts stop"} {
+			d.do(line)
+		}
+		v.bye()
+		if got := k.of["who are you"]; len(got) != 2 || !got[0].Void || got[1].Void {
+			t.Errorf("attempts %+v of %q", got, k.log)
 		}
 	})
 }

@@ -23,6 +23,7 @@ func (c *Conversation) perform(e turn.Effect) {
 		c.reply = nil // with its buffers and its encoder: most devices are silent most of the time
 	case turn.Discard:
 		c.env.Log.Debug("speculation discarded", "turn", e.Turn, "cause", c.reply.out.cause)
+		c.void.Add(c.reply.times)
 		c.reply = nil
 	case turn.Send:
 		c.out.Send(wire.Message{Kind: e.Kind})

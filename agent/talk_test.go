@@ -48,6 +48,19 @@ type talker struct {
 	sent  int // packets
 }
 
+func newTalker(t *testing.T, c talk, b *box) *talker {
+	t.Helper()
+	enc, err := audio.NewEncoder(audio.Recognition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &talker{t: t, c: c, box: b, enc: enc, seen: map[string]int{}, mute: make([]int16, 960), loud: make([]int16, 960)}
+	for i := range d.loud {
+		d.loud[i] = int16(12000 * math.Sin(2*math.Pi*300*float64(i)/16000))
+	}
+	return d
+}
+
 func post(d *talker, packet []byte) { d.c.Hear(wire.Packet{Data: packet}) }
 
 // do runs one line of the script.
@@ -226,15 +239,8 @@ func (s *talkScene) run(t *testing.T) *box {
 	b := &box{began: time.Now(), wake: make(chan struct{})}
 	s.limits.Log = o.Log
 	tools := router.New(s.limits, s.local(t), s.tools)
-	enc, err := audio.NewEncoder(audio.Recognition)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := New(o, session, b, tools)
-	d := &talker{t: t, c: c, box: b, enc: enc, seen: map[string]int{}, mute: make([]int16, 960), loud: make([]int16, 960)}
-	for i := range d.loud {
-		d.loud[i] = int16(12000 * math.Sin(2*math.Pi*300*float64(i)/16000))
-	}
+	d := newTalker(t, c, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
 	go func() {

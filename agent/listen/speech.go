@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,7 @@ type speech struct {
 	interims int
 	next     time.Duration // the next interim text, by how much voice there is
 	long     bool          // it was reported to be long
+	asking   asking
 }
 
 // attempt is one recogniser at work on an utterance.
@@ -56,14 +58,35 @@ type attempt struct {
 	asked  bool                                 // its text was asked for: it hears no more
 	echo   atomic.Bool                          // what it has heard is what the device plays
 	partly atomic.Pointer[providers.Transcript] // what it has understood so far; nil: nothing, or it does not say
-	asking []timeline.Attempt                   // whom it has asked, and what came of it; for the goroutine that reads
 
 	drafting sync.Mutex // of whoever reports a draft
 	drafts   bool       // at a pause: what it understands is reported
 }
 
-// note keeps what came of asking a recogniser. It is for the goroutine that reads.
-func (a *attempt) note(asked timeline.Attempt) { a.asking = append(a.asking, asked) }
+// asking holds whom the attempts of an utterance have asked, and what came of it. Its
+// methods may be called at the same time.
+type asking struct {
+	mu  sync.Mutex
+	all []timeline.Attempt
+}
+
+// noter returns the function that keeps what came of asking a recogniser for an attempt; void: for
+// the text so far, of which nothing stays.
+func (a *asking) noter(void bool) func(timeline.Attempt) {
+	return func(asked timeline.Attempt) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		asked.Void = void || asked.Outcome == timeline.Left // the user went on
+		a.all = append(a.all, asked)
+	}
+}
+
+// list returns what is known by now.
+func (a *asking) list() []timeline.Attempt {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.all)
+}
 
 // newSpeech begins an utterance. keeps: it may be asked for its text more than
 // once. foreign: it is known not to be the device's own sound.
@@ -99,7 +122,7 @@ func (s *speech) hear(n int) {
 	ctx, cancel := s.ctx()
 	a := &attempt{n: n, cancel: cancel}
 	s.attempt = a
-	stream, err := s.recogniser(timeline.WithAttempts(ctx, a.note))
+	stream, err := s.recogniser(timeline.WithAttempts(ctx, s.asking.noter(false)))
 	if err != nil {
 		s.failed = err
 		return
@@ -220,7 +243,7 @@ func (s *speech) streams() bool {
 // interim asks another recogniser what was said so far, while the utterance goes on.
 func (s *speech) interim() {
 	ctx, cancel := s.ctx()
-	stream, err := s.recogniser(ctx)
+	stream, err := s.recogniser(timeline.WithAttempts(ctx, s.asking.noter(true)))
 	if err != nil {
 		cancel(turn.ErrFailed)
 		s.o.Log.Debug("no interim text", "err", err)
@@ -264,7 +287,7 @@ func (s *speech) end(epoch uint64, silence time.Duration) {
 func (s *speech) read(a *attempt) (got turn.Transcript) {
 	got = turn.Transcript{ID: s.id, Attempt: a.n}
 	defer func() {
-		got.Echo, got.Text.Attempts = a.echo.Load(), a.asking
+		got.Echo, got.Text.Attempts = a.echo.Load(), s.asking.list()
 		if p := recover(); p != nil {
 			s.o.Log.Error("panic in recogniser", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			got.Text = failed(fmt.Errorf("%w: panic in recogniser: %v", turn.ErrFailed, p))

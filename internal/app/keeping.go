@@ -84,6 +84,7 @@ type keptAttempt struct {
 	Took     int64            `json:"took"`
 	Outcome  timeline.Outcome `json:"outcome"`
 	Fault    string           `json:"fault,omitempty"`
+	Void     bool             `json:"void,omitempty"` // of an answer that was begun too early
 	Cost     float64          `json:"cost,omitempty"`
 }
 
@@ -111,7 +112,7 @@ func (k *keeper) spent(t *store.Turn, attempts []timeline.Attempt) {
 		t.ASRSound = max(t.ASRSound, a.Sound)
 		rows = append(rows, keptAttempt{
 			Op: a.Op, Provider: a.Provider, At: a.Asked.Sub(begun).Milliseconds(), First: upMS(a.First), Took: upMS(a.Took),
-			Outcome: a.Outcome, Fault: text.Cut(a.Fault, maxFault), Cost: cost,
+			Outcome: a.Outcome, Fault: text.Cut(a.Fault, maxFault), Void: a.Void, Cost: cost,
 		})
 	}
 	t.CostMicros = int(money*1e6 + 0.5)

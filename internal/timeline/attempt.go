@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -25,6 +26,7 @@ type Attempt struct {
 	Took     time.Duration // until its end
 	Outcome  Outcome
 	Fault    string // why it failed
+	Void     bool   // it was made for an answer that was begun too early, and given up
 
 	Tokens     Tokens        // of a model, as it says itself
 	Cached     int           // of Tokens.Prompt, what it had kept
@@ -64,4 +66,37 @@ func (t *Turn) Attempts() []Attempt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append(append([]Attempt(nil), t.of.Attempts...), t.attempts...)
+}
+
+// The limits of what is kept of answers that were given up.
+const (
+	maxVoid = maxAttempts / 2 // attempts: the later ones are dropped
+	voidAge = time.Minute     // before the turn that they are kept with
+)
+
+// Void holds the attempts of answers that were begun too early and given up, until the turn
+// comes that was begun in their place. It is for one goroutine. Its zero value is ready.
+type Void struct{ attempts []Attempt }
+
+// Add takes the attempts of models and voices of a turn that was given up. Those of the
+// recognisers belong to the words, which are answered after all.
+func (v *Void) Add(t *Turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, a := range t.attempts[:min(len(t.attempts), maxVoid-len(v.attempts))] {
+		a.Void = true
+		v.attempts = append(v.attempts, a)
+	}
+}
+
+// With returns the attempts of a turn with those that were given up before it, in the order in
+// which they were made, and lets go of them.
+func (v *Void) With(attempts []Attempt) []Attempt {
+	void := v.attempts
+	v.attempts = nil
+	if len(attempts) == 0 {
+		return nil
+	}
+	void = slices.DeleteFunc(void, func(a Attempt) bool { return attempts[0].Asked.Sub(a.Asked) > voidAge })
+	return slices.SortedStableFunc(slices.Values(append(void, attempts...)), func(a, b Attempt) int { return a.Asked.Compare(b.Asked) })
 }
