@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -30,7 +29,8 @@ type engines struct {
 	asr     providers.ASR
 	llm     providers.LLM
 	tts     providers.TTS
-	vision  providers.LLM // nil: no model understands pictures
+	vision  providers.LLM    // nil: no model understands pictures
+	duplex  providers.Duplex // nil: nothing hears and speaks by itself
 	brain   *rules.Brain
 	chinese bool // a recogniser knows Chinese
 	models  bool // there is a language model beside the rules
@@ -44,6 +44,8 @@ type agentEngines struct {
 	llm     providers.LLM
 	tts     providers.TTS
 	vision  providers.LLM
+	duplex  providers.Duplex
+	cascade bool // nothing hears and speaks by itself, whatever the chain of all is
 	chinese bool // asr knows Chinese
 }
 
@@ -77,9 +79,13 @@ func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, fo
 	if e.tts, err = f.voices(ctx, cfg.TTS); err != nil {
 		return e, err
 	}
+	if e.duplex, err = f.duplexes(ctx, cfg.Realtime); err != nil {
+		return e, err
+	}
 	if e.agents, err = f.agents(ctx); err != nil {
 		return e, err
 	}
+	f.tellIdle()
 	f.tellLanguages()
 	return e, nil
 }
@@ -108,6 +114,11 @@ func (f *resolver) agents(ctx context.Context) (map[string]agentEngines, error) 
 		}
 		if len(p.Vision) > 0 {
 			e.vision, err = f.visionModels(ctx, p.Vision)
+			failed = errors.Join(failed, err)
+		}
+		if len(p.Realtime) > 0 {
+			e.duplex, err = f.duplexes(ctx, p.Realtime)
+			e.cascade = e.duplex == nil
 			failed = errors.Join(failed, err)
 		}
 		if failed != nil {
@@ -246,10 +257,14 @@ func (f *resolver) recognizer(_ context.Context, name string, p config.Provider)
 
 // unfit says that a type cannot do a role.
 func unfit(r service.Role, kind string) string {
-	if r == service.TTS {
+	switch r {
+	case service.TTS:
 		return message.Both("app/not-tts", kind)
+	case service.Realtime:
+		return message.Both("app/not-realtime", kind)
+	default:
+		return message.Both("app/not-asr", kind)
 	}
-	return message.Both("app/not-asr", kind)
 }
 
 // ofKind makes a provider of the kind that a section has. of gives the maker of the role.
@@ -386,31 +401,4 @@ func (f *resolver) voice(ctx context.Context, name string, p config.Provider) (p
 		return s, strings.Join(s.Found(), ", "), nil
 	}
 	return ofKind(f, service.TTS, name, p, func(k service.Kind) func(service.Section) (providers.TTS, error) { return k.TTS })
-}
-
-// unavailable is the provider of a chain of which no member could be made: every use
-// fails with an error that names the chain.
-type unavailable struct {
-	role  string
-	names []string
-}
-
-func (u unavailable) err(op string) error {
-	return &providers.Error{
-		Provider: "none", Op: op, Kind: providers.Unavailable,
-		Err: fmt.Errorf("no %s of [%s] could be started; the start log says why", u.role, strings.Join(u.names, " ")),
-	}
-}
-
-// Name is "none".
-func (u unavailable) Name() string { return "none" }
-
-// Open always fails.
-func (u unavailable) Open(context.Context, providers.ASRRequest) (providers.ASRStream, error) {
-	return nil, u.err("recognize")
-}
-
-// Synthesize always fails.
-func (u unavailable) Synthesize(context.Context, providers.TTSRequest) iter.Seq2[providers.Sound, error] {
-	return func(yield func(providers.Sound, error) bool) { yield(providers.Sound{}, u.err("speak")) }
 }

@@ -60,7 +60,7 @@ func (f *resolver) remake(ctx context.Context, cfg *config.Config, changed strin
 
 // chainsOf returns the chains of an agent, by role as the report calls it.
 func chainsOf(p config.Persona) map[string][]string {
-	return map[string][]string{"ASR": p.ASR, "LLM": p.LLM, "TTS": p.TTS, "VLM": p.Vision}
+	return map[string][]string{"ASR": p.ASR, "LLM": p.LLM, "TTS": p.TTS, "VLM": p.Vision, "S2S": p.Realtime}
 }
 
 // retry forgets members of an agent's chains that could not be made, and the chains that had to do without them.
@@ -83,7 +83,7 @@ func (f *resolver) retry(p config.Persona) {
 // missing says which named members of an agent's chains could not be made.
 func (f *resolver) missing(agent string, p config.Persona) error {
 	var all []error
-	keys := map[string]string{"ASR": "asr", "LLM": "llm", "TTS": "tts", "VLM": "vision"}
+	keys := map[string]string{"ASR": "asr", "LLM": "llm", "TTS": "tts", "VLM": "vision", "S2S": "realtime"}
 	for _, role := range slices.Sorted(maps.Keys(keys)) {
 		for _, name := range chainsOf(p)[role] {
 			if err := f.report.left[role+" "+name]; err != nil {
@@ -99,7 +99,7 @@ func (f *resolver) sweep() {
 	used, sections := map[string]bool{"rules": true}, map[string]bool{}
 	take := func(chains map[string][]string) {
 		for role, names := range chains {
-			all := f.expand(names, map[string]service.Role{"ASR": service.ASR, "TTS": service.TTS}[role])
+			all := f.expand(names, map[string]service.Role{"ASR": service.ASR, "TTS": service.TTS, "S2S": service.Realtime}[role])
 			if role == "LLM" || role == "VLM" {
 				used[chainKey(role, names)] = true // these are known by what is written
 				all = f.expand(names, service.LLM)
@@ -110,7 +110,7 @@ func (f *resolver) sweep() {
 			}
 		}
 	}
-	take(map[string][]string{"ASR": f.cfg.ASR, "LLM": f.cfg.LLM, "TTS": f.cfg.TTS, "VLM": f.cfg.Vision})
+	take(map[string][]string{"ASR": f.cfg.ASR, "LLM": f.cfg.LLM, "TTS": f.cfg.TTS, "VLM": f.cfg.Vision, "S2S": f.cfg.Realtime})
 	for _, p := range f.cfg.Agents {
 		take(chainsOf(p))
 	}

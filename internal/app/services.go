@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -100,6 +102,9 @@ func variables(k service.Kind) []string {
 // names and that can do the role, then the services whose keys are in the environment, then
 // the engines that are on this machine, and Ollama.
 func (f *resolver) expand(names []string, role service.Role) []string {
+	if config.IsNone(names) {
+		return nil
+	}
 	i := slices.Index(names, "auto")
 	if i < 0 {
 		return names
@@ -114,8 +119,7 @@ func (f *resolver) expand(names []string, role service.Role) []string {
 		needed := variables(k)
 		missing := slices.ContainsFunc(needed, func(v string) bool { return os.Getenv(v) == "" })
 		known := slices.ContainsFunc(needed, func(v string) bool { return slices.Contains(keys, v) }) // under another name
-		elsewhere := role != service.LLM && os.Getenv(strings.ToUpper(strings.ReplaceAll(k.Type, "-", "_"))+"_BASE_URL") != ""
-		if len(needed) == 0 || missing || known || elsewhere || !slices.Contains(k.Roles(), role) {
+		if len(needed) == 0 || missing || known || f.elsewhere(k, role) || !slices.Contains(k.Roles(), role) {
 			continue
 		}
 		keys = append(keys, needed...)
@@ -131,6 +135,21 @@ func (f *resolver) expand(names []string, role service.Role) []string {
 	}
 	auto = slices.DeleteFunc(auto, func(n string) bool { return slices.Contains(names, n) })
 	return slices.Replace(slices.Clone(names), i, i+1, auto...)
+}
+
+// elsewhere reports whether the key of a kind belongs to another address than that at which it does a role: one that the
+// environment names for the models of this kind, or of another one with the same key.
+func (f *resolver) elsewhere(k service.Kind, role service.Role) bool {
+	if role == service.LLM {
+		return false
+	}
+	return slices.ContainsFunc(f.kinds, func(o service.Kind) bool {
+		if o.Type != k.Type && (role != service.Realtime || !slices.ContainsFunc(variables(o), func(v string) bool { return slices.Contains(variables(k), v) })) {
+			return false
+		}
+		own := o.Type == k.Type && k.LLM == nil // it was set for this role
+		return !own && os.Getenv(strings.ToUpper(strings.ReplaceAll(o.Type, "-", "_"))+"_BASE_URL") != ""
+	})
 }
 
 // settings makes what a kind reads of a section.
@@ -151,6 +170,7 @@ func (f *resolver) settings(name string, p config.Provider) (service.Section, er
 	if k.LLM == nil || hasSection(f.cfg, name) && !chat(k, p.Model) {
 		// A model that is set for a section is that of every role, unless a service thinks with it.
 		s.Models[service.ASR], s.Models[service.TTS] = cmp.Or(p.ASRModel, p.Model), cmp.Or(p.TTSModel, p.Model)
+		s.Models[service.Realtime] = p.Model
 	}
 	return s, nil
 }
@@ -227,4 +247,31 @@ func describe(k service.Kind, s service.Section, r service.Role, provider any) s
 		return what
 	}
 	return what + " at " + at
+}
+
+// unavailable is the provider of a chain of which no member could be made: every use
+// fails with an error that names the chain.
+type unavailable struct {
+	role  string
+	names []string
+}
+
+func (u unavailable) err(op string) error {
+	return &providers.Error{
+		Provider: "none", Op: op, Kind: providers.Unavailable,
+		Err: fmt.Errorf("no %s of [%s] could be started; the start log says why", u.role, strings.Join(u.names, " ")),
+	}
+}
+
+// Name is "none".
+func (u unavailable) Name() string { return "none" }
+
+// Open always fails.
+func (u unavailable) Open(context.Context, providers.ASRRequest) (providers.ASRStream, error) {
+	return nil, u.err("recognize")
+}
+
+// Synthesize always fails.
+func (u unavailable) Synthesize(context.Context, providers.TTSRequest) iter.Seq2[providers.Sound, error] {
+	return func(yield func(providers.Sound, error) bool) { yield(providers.Sound{}, u.err("speak")) }
 }

@@ -15,6 +15,16 @@ const NoChain = "none"
 // IsNone reports whether a chain is one of no members.
 func IsNone(chain []string) bool { return slices.Equal(chain, []string{NoChain}) }
 
+// TakesRealtime reports whether a chain takes every service that hears and speaks by itself.
+func (c *Config) TakesRealtime() bool {
+	for _, a := range c.Agents {
+		if slices.Contains(a.Realtime, "auto") {
+			return true
+		}
+	}
+	return slices.Contains(c.Realtime, "auto")
+}
+
 // wrongRole reports a member that cannot do a role, and the types that can do it with the same key.
 func (ch checker) wrongRole(c *Config, name, role string, roles, at []string) {
 	kind := name
