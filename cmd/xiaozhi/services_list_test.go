@@ -24,10 +24,12 @@ func TestServicesOfRunningServer(t *testing.T) {
 	base, end := serving(t, fmt.Sprintf(`
 asr: [pocketsphinx, deepgram]
 tts: [mine, local]
+realtime: [live]
 llm: [rules]
 vision: []
 agents: {story: {tts: [local]}}
 providers:
+  live: {type: openai-realtime, api_key: k}
   mine: {type: openai, base_url: "%s/v1", api_key: sk-wrong-key-000000}
 `, fake.URL()))
 	list := func(args ...string) (code int, shown string) {
@@ -45,7 +47,7 @@ providers:
 	}
 	for _, want := range []string{
 		"the server at " + base + " runs", "asr  pocketsphinx  in use", "deepgram", "left out", "$DEEPGRAM_API_KEY",
-		"mine", "/v1", failed, "the key is wrong", "rules", "of the agents story",
+		"mine", "/v1", failed, "the key is wrong", "rules", "of the agents story", "realtime live in use / 在用 gpt-realtime at api.openai.com",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(shown), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("it does not say %q:\n%s", want, shown)

@@ -154,7 +154,7 @@ func (a *App) assemble(ctx context.Context) error {
 	}
 	o := conversationOptions(cfg, e, texts, a.log)
 	o.Prompt, a.cast, a.crew.shop = prompt, newCast(players), e.made
-	a.cast.main = agentEngines{asr: e.asr, llm: e.llm, tts: e.tts, vision: e.vision}
+	a.cast.main = agentEngines{asr: e.asr, llm: e.llm, tts: e.tts, vision: e.vision, duplex: e.duplex}
 	book := a.reminders(ctx, a.stored)
 	o.Features = features(book, musicLibrary{tools.Music})
 	a.life.atEnd(o.Devices.Close)

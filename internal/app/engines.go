@@ -197,23 +197,6 @@ func gather[T any](ctx context.Context, f *resolver, role string, names []string
 	return all
 }
 
-// found notes what an engine is.
-func (f *resolver) found(role, name, what string) {
-	m := f.made[role+" "+name]
-	m.about = what
-	f.made[role+" "+name] = m
-	f.report.found(role, name+": "+what)
-}
-
-// about says what the engines of a chain are.
-func (f *resolver) about(role string, names []string) map[string]string {
-	all := map[string]string{}
-	for _, name := range names {
-		all[name] = f.made[role+" "+name].about
-	}
-	return all
-}
-
 // recognizers makes the chain that hears. The second value says whether any
 // member knows Chinese.
 func (f *resolver) recognizers(ctx context.Context, names []string) (providers.ASR, bool, error) {

@@ -47,7 +47,7 @@ type Member struct {
 
 // Chain lists the members of a chain by its role, in order.
 func (s *Services) Chain(ctx context.Context, r service.Role) (all []Member) {
-	names := map[service.Role][]string{service.ASR: s.cfg.ASR, service.LLM: s.cfg.LLM, service.TTS: s.cfg.TTS, service.Vision: s.cfg.Vision}[r]
+	names := map[service.Role][]string{service.ASR: s.cfg.ASR, service.LLM: s.cfg.LLM, service.TTS: s.cfg.TTS, service.Vision: s.cfg.Vision, service.Realtime: s.cfg.Realtime}[r]
 	role := r
 	if r == service.Vision {
 		role = service.LLM
@@ -74,6 +74,8 @@ type Tried struct {
 	ASR providers.ASR
 	LLM providers.LLM
 	TTS providers.TTS
+
+	Duplex providers.Duplex
 }
 
 // Try makes a service for a role.
@@ -97,6 +99,8 @@ func (s *Services) Try(ctx context.Context, name string, r service.Role) (t Trie
 			return t
 		}
 		t.TTS, t.What, t.Err = ofKind(s.f, r, name, p, func(k service.Kind) func(service.Section) (providers.TTS, error) { return k.TTS })
+	case service.Realtime:
+		t.Duplex, t.What, t.Err = s.f.duplex(ctx, name, p)
 	default:
 		t.LLM, t.What, t.Err = ofKind(s.f, service.LLM, name, p, func(k service.Kind) func(service.Section) (providers.LLM, error) { return k.LLM })
 	}
@@ -114,7 +118,7 @@ func (s *Services) Roles(name string) []service.Role {
 		return []service.Role{service.LLM}
 	default:
 		k, _ := catalog.Find(s.f.kinds, kind) // one that is unknown can do nothing
-		return slices.DeleteFunc(k.Roles(), func(r service.Role) bool { return r == service.Realtime })
+		return k.Roles()
 	}
 }
 
@@ -229,6 +233,7 @@ func (a condition) chains() States {
 		add(service.LLM, agent, e.llm)
 		add(service.TTS, agent, e.tts)
 		add(service.Vision, agent, e.vision)
+		add(service.Realtime, agent, e.duplex)
 	}
 	each("", a.cast.main)
 	players := a.cast.now.Load()
@@ -266,7 +271,7 @@ func memberState(m chain.State, free bool) MemberState {
 
 // leftOut lists what could not be made for a role when the server started.
 func (a condition) leftOut(role service.Role) (all []MemberState) {
-	as := map[service.Role]string{service.ASR: "ASR ", service.LLM: "LLM ", service.TTS: "TTS ", service.Vision: "VLM "}[role]
+	as := map[service.Role]string{service.ASR: "ASR ", service.LLM: "LLM ", service.TTS: "TTS ", service.Vision: "VLM ", service.Realtime: "S2S "}[role]
 	for key, why := range a.left {
 		if name, ok := strings.CutPrefix(key, as); ok {
 			all = append(all, MemberState{Name: name, Condition: LeftOut, Fault: readable(why)})

@@ -27,7 +27,7 @@ func (f *resolver) duplexes(ctx context.Context, names []string) (providers.Dupl
 		switch {
 		case len(members) > 0:
 			patience := f.patience(func(p config.Provider) time.Duration { return p.FirstSound })
-			return chain.NewDuplex(members, chain.Options{Log: f.log, HedgeAfter: patience})
+			return chain.NewDuplex(members, chain.Options{Log: f.log, HedgeAfter: patience, About: f.about("S2S", all)})
 		case len(names) > 0 && !config.IsNone(names):
 			f.report.found("S2S", message.Both("app/no-realtime"))
 		}
@@ -95,7 +95,9 @@ type sparingDuplex struct {
 }
 
 // Capabilities are those of what it limits.
-func (d sparingDuplex) Capabilities() providers.Capabilities { return providers.CapabilitiesOf(d.Duplex) }
+func (d sparingDuplex) Capabilities() providers.Capabilities {
+	return providers.CapabilitiesOf(d.Duplex)
+}
 
 // Rests reports whether it had better not be asked.
 func (d sparingDuplex) Rests() bool {

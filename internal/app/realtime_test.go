@@ -1,19 +1,18 @@
 package app
 
 import (
-	"context"
-	"iter"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/time/rate"
 
 	"xiaozhi/internal/config"
 	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
 )
 
@@ -118,50 +117,19 @@ agents:
 	}
 }
 
-// duplexStub notes what it is asked, and answers each utterance with a word.
-type duplexStub struct {
-	req     providers.DuplexRequest
-	written int
-}
-
-func (*duplexStub) Name() string { return "stub" }
-
-func (*duplexStub) Capabilities() providers.Capabilities {
-	return providers.Capabilities{SpeechToSpeech: true, OwnTools: true}
-}
-
-func (d *duplexStub) Open(_ context.Context, req providers.DuplexRequest) (providers.DuplexSession, error) {
-	d.req = req
-	return d, nil
-}
-
-func (d *duplexStub) Write(pcm []int16) error { d.written += len(pcm); return nil }
-
-func (*duplexStub) Respond(context.Context, []providers.ToolResult) iter.Seq2[providers.DuplexDelta, error] {
-	return func(yield func(providers.DuplexDelta, error) bool) { yield(providers.DuplexDelta{Text: "yes"}, nil) }
-}
-
-func (*duplexStub) Truncate(time.Duration) error { return nil }
-func (*duplexStub) Discard() error               { return nil }
-func (*duplexStub) Close() error                 { return nil }
-
 // TestVoiceOfAnotherService: a voice that is meant for the chain of voices is not asked of a service that does not have it.
 func TestVoiceOfAnotherService(t *testing.T) {
-	d := &duplexStub{}
-	v := ownVoices{d, []service.Voice{{Name: "marin"}}}
 	for asked, want := range map[string]string{"marin": "marin", "longxiaochun": "", "": ""} {
-		if _, err := v.Open(t.Context(), providers.DuplexRequest{Voice: asked}); err != nil || d.req.Voice != want {
-			t.Errorf("%q: asked for %q, %v", asked, d.req.Voice, err)
+		d := &providertest.Duplex{}
+		if _, err := (ownVoices{d, []service.Voice{{Name: "marin"}}}).Open(t.Context(), providers.DuplexRequest{Voice: asked}); err != nil || d.Requests()[0].Voice != want {
+			t.Errorf("%q: asked for %q, %v", asked, d.Requests()[0].Voice, err)
 		}
-	}
-	if !providers.CapabilitiesOf(v).OwnTools {
-		t.Error("what it can do is hidden")
 	}
 }
 
 // TestStrangersTalkIsLimited: what devices that are not known say beyond their budget is neither sent nor answered.
 func TestStrangersTalkIsLimited(t *testing.T) {
-	s, d := strangers{requests: rate.NewLimiter(0, 2)}, &duplexStub{}
+	s, d := strangers{requests: rate.NewLimiter(0, 2)}, &providertest.Duplex{Script: [][]providertest.DuplexPart{providertest.Reply("a", 0, "b")}}
 	if s.spareDuplex(nil) != nil {
 		t.Error("nothing became something")
 	}
@@ -169,20 +137,18 @@ func TestStrangersTalkIsLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answered := 0
+	refusals := 0
 	for range 4 {
-		for range 3 {
-			_ = talk.Write(make([]int16, 10))
+		for range 2 {
+			_ = talk.Write(make([]int16, 8000))
 		}
 		for _, err := range talk.Respond(t.Context(), nil) {
-			if err == nil {
-				answered++
-			} else if failed, ok := err.(*providers.Error); !ok || failed.Kind != providers.RateLimited { //nolint:errorlint // unchanged
-				t.Errorf("got %v", err)
+			if failed, ok := errors.AsType[*providers.Error](err); ok && failed.Kind == providers.RateLimited {
+				refusals++
 			}
 		}
 	}
-	if answered != 2 || d.written != 60 {
-		t.Errorf("%d answers, %d samples", answered, d.written)
+	if d.Did() != "open, respond 1s, respond 1s" || refusals != 2 {
+		t.Errorf("%d refusals, and it did %s", refusals, d.Did())
 	}
 }

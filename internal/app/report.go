@@ -59,6 +59,23 @@ func (r *report) write(w io.Writer) {
 	}
 }
 
+// found notes what an engine is.
+func (f *resolver) found(role, name, what string) {
+	m := f.made[role+" "+name]
+	m.about = what
+	f.made[role+" "+name] = m
+	f.report.found(role, name+": "+what)
+}
+
+// about says what the engines of a chain are.
+func (f *resolver) about(role string, names []string) map[string]string {
+	all := map[string]string{}
+	for _, name := range names {
+		all[name] = f.made[role+" "+name].about
+	}
+	return all
+}
+
 // banner tells a person what to type into a device, in both languages.
 func banner(w io.Writer, cfg *config.Config, listeners []net.Listener, app *App) {
 	fmt.Fprintf(w, "xiaozhi %s\n\n", Version)

@@ -327,6 +327,7 @@ func (a *duplexAnswer) run(ctx context.Context, yield func(providers.DuplexDelta
 			begun()
 			if a.record.First == 0 {
 				a.record.First = max(time.Since(a.record.Asked), 1)
+				a.s.breakers[a.member].gave(a.record.First)
 			}
 			a.begun = true
 		}

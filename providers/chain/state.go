@@ -45,7 +45,7 @@ func (b *breaker) state(now time.Time) State {
 	defer b.mu.Unlock()
 	s := State{Condition: Closed, Failures: b.fails, First: b.first, Given: b.given, Fault: b.fault, Failed: b.faulted}
 	switch {
-	case b.fails < maxFailures:
+	case b.fails < b.limit():
 	case b.tries || !now.Before(b.until):
 		s.Condition = HalfOpen
 	default:

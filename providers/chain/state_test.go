@@ -79,3 +79,21 @@ func TestStateOfOvertaken(t *testing.T) {
 		}
 	})
 }
+
+// TestStateOfDuplex: one failure leaves it out.
+func TestStateOfDuplex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDuplex(t, Options{}, &pt.Duplex{Label: "first", Script: [][]pt.DuplexPart{
+			append([]pt.DuplexPart{{Delay: 300 * time.Millisecond}}, pt.Reply("a", time.Second, "b")...), {{Err: unavailable("first")}},
+		}})
+		s := openTalk(t, d)
+		_ = say(t.Context(), t, s, 0)
+		if s := d.States()[0]; s.Condition != Closed || s.First != 300*time.Millisecond {
+			t.Errorf("after an answer: %+v", s)
+		}
+		_ = say(t.Context(), t, s, 0)
+		if s := d.States()[0]; s.Condition != Open || s.Rest != rest || s.Fault == nil {
+			t.Errorf("after a failure: %+v", s)
+		}
+	})
+}
