@@ -175,7 +175,7 @@ func (ch checker) checkPersona(c *Config, name string, p Persona) {
 	ch.checkChain(c, p.Vision, roleVLM, at(roleVLM)...)
 	ch.checkChain(c, p.Realtime, roleRealtime, at(roleRealtime)...)
 	ch.checkVoiceOf(c, p, at("voice")...)
-	ch.checkVoiceThere(c, p.Voice, p.Realtime, at("voice")...)
+	checkVoiceThere(ch, c, p.Voice, p.Realtime, at("voice")...)
 }
 
 // maxPromptText is how long a prompt may be that stands in the settings, in bytes.
@@ -221,7 +221,7 @@ func (ch checker) checkVoiceOf(c *Config, p Persona, at ...string) {
 		section, ok := c.Providers[name]
 		return ok && section.Type != "local" || !ok && name != "local"
 	}
-	if ch.spoken(c, p.Voice, p.Realtime) {
+	if ch.types.spoken(c, p.Voice, p.Realtime) {
 		return
 	}
 	if p.Voice == "" || len(chain) == 0 || slices.ContainsFunc(chain, unlike) || slices.Contains(LocalVoices(), p.Voice) {

@@ -204,7 +204,7 @@ func (ch checker) checkTools(c *Config) {
 		if d.Language != "" {
 			ch.language(d.Language, "devices", id, "language")
 		}
-		ch.checkVoiceThere(c, d.Voice, c.Agents[cmp.Or(d.Agent, c.Agent.Prompt)].Realtime, "devices", id, "voice")
+		checkVoiceThere(ch, c, d.Voice, c.Agents[cmp.Or(d.Agent, c.Agent.Prompt)].Realtime, "devices", id, "voice")
 		if d.Zone != "" {
 			ch.zone(d.Zone, "devices", id, "zone")
 		}

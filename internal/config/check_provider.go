@@ -95,7 +95,7 @@ func (ch checker) checkChain(c *Config, chain []string, role string, at ...strin
 			near := prompts.Nearest(name, c.namesFor(ch.types, role))
 			ch.bad(at, "config/no-provider", name, near)
 		case !slices.Contains(roles, role):
-			ch.wrongRole(c, name, role, roles, at)
+			wrongRole(ch, c, name, role, roles, at)
 		case name == NoChain && len(chain) > 1:
 			ch.bad(at, "config/none-alone", NoChain)
 		case slices.Contains(chain[:i], name):

@@ -26,7 +26,7 @@ func (c *Config) TakesRealtime() bool {
 }
 
 // wrongRole reports a member that cannot do a role, and the types that can do it with the same key.
-func (ch checker) wrongRole(c *Config, name, role string, roles, at []string) {
+func wrongRole(ch checker, c *Config, name, role string, roles, at []string) {
 	kind := name
 	if p, section := c.Providers[name]; section {
 		kind = p.Type
@@ -52,7 +52,7 @@ func (t types) kin(name, role string) (all []string) {
 
 // realtimeVoices returns the voices that are known of the members of a chain that hear and speak by themselves, by their
 // types. chain is an agent's own; empty: that of all counts.
-func (ch checker) realtimeVoices(c *Config, chain []string) map[string][]string {
+func (t types) realtimeVoices(c *Config, chain []string) map[string][]string {
 	if len(chain) == 0 {
 		chain = c.Realtime
 	}
@@ -62,7 +62,7 @@ func (ch checker) realtimeVoices(c *Config, chain []string) map[string][]string 
 		if p, section := c.Providers[name]; section {
 			kind = p.Type
 		}
-		k := ch.types.kind(kind)
+		k := t.kind(kind)
 		if k.Realtime == nil {
 			continue
 		}
@@ -74,8 +74,8 @@ func (ch checker) realtimeVoices(c *Config, chain []string) map[string][]string 
 }
 
 // spoken reports whether a member that hears and speaks by itself is known to have a voice.
-func (ch checker) spoken(c *Config, voice string, chain []string) bool {
-	for _, names := range ch.realtimeVoices(c, chain) {
+func (t types) spoken(c *Config, voice string, chain []string) bool {
+	for _, names := range t.realtimeVoices(c, chain) {
 		if slices.Contains(names, voice) {
 			return true
 		}
@@ -85,11 +85,11 @@ func (ch checker) spoken(c *Config, voice string, chain []string) bool {
 
 // checkVoiceThere warns of a voice of an agent or a device that a member which hears and speaks by itself is not known to
 // have: it speaks with that of its section then. chain is the agent's own; empty: that of all counts.
-func (ch checker) checkVoiceThere(c *Config, voice string, chain []string, at ...string) {
+func checkVoiceThere(ch checker, c *Config, voice string, chain []string, at ...string) {
 	if voice == "" {
 		return
 	}
-	known := ch.realtimeVoices(c, chain)
+	known := ch.types.realtimeVoices(c, chain)
 	for _, kind := range slices.Sorted(maps.Keys(known)) {
 		if names := known[kind]; !slices.Contains(names, voice) {
 			ch.warn(at, "config/voice-not-there", kind, voice, prompts.Nearest(voice, names))

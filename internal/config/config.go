@@ -37,14 +37,14 @@ type Config struct {
 	Devices   Devices             `koanf:"devices"`
 	Log       Log                 `koanf:"log"`
 
-	sealed []sealedSecret // that [Config.Unseal] puts into their place
 	around around
 }
 
 // around holds what settings depend on and is not set in a file.
 type around struct {
-	cloudVoices bool   // "auto" stands for a voice other than the local one
-	data        string // the data folder; "": the usual one
+	cloudVoices bool           // "auto" stands for a voice other than the local one
+	data        string         // the data folder; "": the usual one
+	sealed      []sealedSecret // that [Config.Unseal] puts into their place
 }
 
 // defaultData is the data folder unless the command line names another.

@@ -160,7 +160,7 @@ func (l *loader) finish(o Options) (*Config, []Warning, error) {
 		s.MissingEnv = l.missing("tools", "external", "mcpServers", name)
 		c.Tools.External.MCPServers[name] = s
 	}
-	c.sealed = l.sealedSecrets(c)
+	c.around.sealed = l.sealedSecrets(c)
 	if o.DataDir != defaultData {
 		c.around.data = o.DataDir
 	}

@@ -55,7 +55,7 @@ func (fs *findings) sealedSecrets(c *Config) (all []sealedSecret) {
 }
 
 // Sealed reports whether any secret is kept sealed, so that [Config.Unseal] is needed.
-func (c *Config) Sealed() bool { return len(c.sealed) > 0 }
+func (c *Config) Sealed() bool { return len(c.around.sealed) > 0 }
 
 // Unseal puts the secrets that are kept sealed into their place, and checks what could not be checked without them. The
 // error joins everything that is wrong, each an [*Error]. open must not tell the secret in its errors.
@@ -63,7 +63,7 @@ func (c *Config) Unseal(open func(name string, use SecretUse) (string, error)) e
 	found := &findings{places: map[string]string{}, holes: map[string]bool{}, unset: map[string][]string{}}
 	for _, addresses := range []bool{true, false} { // they say where the others go
 		values := map[string]providers.Secret{}
-		for _, s := range c.sealed {
+		for _, s := range c.around.sealed {
 			use, path := c.use(s.path), strings.Join(s.path, keySeparator)
 			if found.places[path] = s.place; (use.Kind == SecretAddress) != addresses {
 				continue
@@ -76,7 +76,7 @@ func (c *Config) Unseal(open func(name string, use SecretUse) (string, error)) e
 		}
 		c.put(values)
 	}
-	c.sealed = nil
+	c.around.sealed = nil
 	if len(found.problems) == 0 {
 		ch := checker{findings: found}
 		ch.checkAuth(c.Auth)
