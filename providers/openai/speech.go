@@ -28,7 +28,8 @@ type Speech struct {
 	Voices   []service.Voice
 	Format   string // "" is pcm
 	Rate     int    // Hz of bare pcm
-	SetsRate bool   // the rate can be asked for
+	Longest  int    // characters of a request; 0: as OpenAI
+	SetsRate bool   // the rate of pcm and wav can be asked for
 	Events   bool   // sound comes in events of JSON
 	Prefixed bool   // a voice is called by its model and its name
 	Lists    bool   // GET audio/voices names the voices
@@ -52,13 +53,13 @@ func speeches() map[string]Speech {
 			Speaks: []string{"FunAudioLLM/CosyVoice2-0.5B"}, Rate: 24000, SetsRate: true, Prefixed: true,
 			Voices: named("alex", "anna", "bella", "benjamin", "charles", "claire", "david", "diana"),
 		},
-		"glm": {Speaks: []string{"glm-tts"}, Voices: named("tongtong"), Rate: 24000, Events: true},
+		"glm": {Speaks: []string{"glm-tts"}, Voices: named("tongtong"), Rate: 24000, Longest: 1024, Events: true},
 		"speaches": {
 			Hears: []string{"Systran/faster-whisper-small"}, Streams: true, Parts: true,
-			Speaks: []string{"speaches-ai/Kokoro-82M-v1.0-ONNX"}, Voices: named("af_heart", "zf_xiaobei"), Rate: 24000, SetsRate: true,
+			Speaks: []string{"speaches-ai/Kokoro-82M-v1.0-ONNX"}, Voices: kokoro("af_heart", "zf_xiaobei"), Rate: 24000, SetsRate: true,
 		},
 		"kokoro": {
-			Speaks: []string{"kokoro"}, Voices: named("zf_xiaobei", "zf_xiaoxiao", "zm_yunxi", "af_heart", "am_adam"), Rate: 24000, Lists: true,
+			Speaks: []string{"kokoro"}, Voices: kokoro("zf_xiaobei", "zf_xiaoxiao", "zm_yunxi", "af_heart", "am_adam", "bf_emma", "jf_alpha", "ef_dora", "ff_siwis", "if_sara", "pf_dora", "hf_alpha"), Rate: 24000, Lists: true,
 		},
 	}
 }
@@ -67,6 +68,18 @@ func named(names ...string) []service.Voice {
 	var out []service.Voice
 	for _, n := range names {
 		out = append(out, service.Voice{Name: n})
+	}
+	return out
+}
+
+// kokoro names voices of Kokoro, whose names begin with a sign of their language.
+func kokoro(names ...string) []service.Voice {
+	tags := map[byte]string{'a': "en", 'b': "en-GB", 'e': "es", 'f': "fr", 'h': "hi", 'i': "it", 'j': "ja", 'p': "pt", 'z': "zh"}
+	out := named(names...)
+	for i, v := range out {
+		if tag := tags[v.Name[0]]; tag != "" {
+			out[i].Language = []string{tag}
+		}
 	}
 	return out
 }
@@ -180,6 +193,9 @@ func (v Vendor) listVoices(ctx context.Context, s service.Section) ([]service.Vo
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxReply)).Decode(&all); err != nil {
 		return fail(fmt.Errorf("the list of voices is not the JSON expected: %w", err))
+	}
+	if v.Type == "kokoro" {
+		return kokoro(all.Voices...), nil
 	}
 	return named(all.Voices...), nil
 }

@@ -136,6 +136,62 @@ func TestWhatIsAskedFor(t *testing.T) {
 	}
 }
 
+// TestRatesByFormat: SiliconFlow refuses rates that a format does not have.
+func TestRatesByFormat(t *testing.T) {
+	s := fake.NewSiliconFlow(t)
+	for _, format := range []string{"pcm", "wav", "mp3", "opus"} {
+		v, err := kindOf(t, "siliconflow").TTS(service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL() + "/v1", Format: format, Speed: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard := false
+		for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "hello"}) {
+			if heard = true; err != nil {
+				t.Errorf("%s: %v", format, err)
+			}
+		}
+		if !heard {
+			t.Errorf("%s has no sound", format)
+		}
+	}
+}
+
+// TestVoiceOfTheLanguage: Kokoro reads Chinese with the rules of English where the voice is English.
+func TestVoiceOfTheLanguage(t *testing.T) {
+	s := fake.NewKokoro(t)
+	v, err := kindOf(t, "kokoro").TTS(service.Section{Name: "x", BaseURL: s.URL() + "/v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, test := range []struct{ language, voice string }{{"zh", "zf_xiaobei"}, {"en", "af_heart"}, {"ja", "jf_alpha"}, {"fi", "zf_xiaobei"}} {
+		for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "hello", Language: test.language}) {
+			if err != nil && test.language != "ja" {
+				t.Fatal(err)
+			}
+		}
+		if body := string(s.Requests()[i].Body); !strings.Contains(body, `"voice":"`+test.voice+`"`) {
+			t.Errorf("%s: %s", test.language, body)
+		}
+	}
+}
+
+// TestLongSpeechIsAskedForInParts: the service refuses more than it takes at once.
+func TestLongSpeechIsAskedForInParts(t *testing.T) {
+	s := fake.NewZhipu(t)
+	v, err := kindOf(t, "glm").TTS(service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL() + "/api/paas/v4", Format: "mp3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: strings.Repeat("Nine chars ", 100) + "!!!"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.Requests()); n != 2 {
+		t.Errorf("%d requests, want 2", n)
+	}
+}
+
 // TestUploadsAreMadeAgain: as often as the settings say, and only where that may help.
 func TestUploadsAreMadeAgain(t *testing.T) {
 	for status, want := range map[int]int{503: 3, 400: 1} {

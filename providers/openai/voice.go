@@ -23,6 +23,12 @@ import (
 	"xiaozhi/providers/sse"
 )
 
+// longest is the text that OpenAI takes in one request, and those after its fashion, in characters.
+const longest = 4096
+
+// The speeds that they take.
+const slowest, fastest = 0.25, 4
+
 // speaker makes the requests of a voice by POST audio/speech.
 type speaker struct {
 	at      generation.Endpoint
@@ -48,6 +54,9 @@ func (v Vendor) voice(s Speech, section service.Section) (providers.TTS, error) 
 	default:
 		return nil, fmt.Errorf("%s: format: %q is none of pcm, wav, mp3, opus", section.Name, x.format)
 	}
+	if s.Events {
+		x.format = "pcm" // nothing else is streamed
+	}
 	section.Client = at.Client
 	if s.Events {
 		client := *at.Client
@@ -56,6 +65,7 @@ func (v Vendor) voice(s Speech, section service.Section) (providers.TTS, error) 
 	}
 	return httpvoice.New(httpvoice.Options{
 		Section: section, Request: x.request, Ping: x.ping, Judge: judge, Format: x.format, Rate: x.rate,
+		Text: sound.Longest{Most: cmp.Or(s.Longest, longest)},
 	})
 }
 
@@ -79,23 +89,19 @@ func (x *speaker) ping(ctx context.Context) (*http.Request, error) {
 
 // request asks for one sentence.
 func (x *speaker) request(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
-	usual := ""
-	if len(x.speech.Voices) > 0 {
-		usual = x.speech.Voices[0].Name
-	}
-	voice := x.section.Voice(req, usual)
+	voice := x.section.Voice(req, service.Fitting(x.speech.Voices, req.Language))
 	if x.speech.Prefixed && !strings.Contains(voice, ":") {
 		voice = x.model + ":" + voice
 	}
 	body := map[string]any{"model": x.model, "input": req.Text, "voice": voice, "response_format": x.format}
-	if x.speech.SetsRate && x.format != "opus" {
+	if x.speech.SetsRate && (x.format == "pcm" || x.format == "wav") { // the others have rates of their own
 		body["sample_rate"] = x.rate
 	}
 	if x.speech.Events {
 		body["stream"] = true
 	}
 	if x.section.Speed > 0 {
-		body["speed"] = x.section.Speed
+		body["speed"] = min(max(x.section.Speed, slowest), fastest)
 	}
 	if err := generation.Merge(body, x.section.Extra); err != nil {
 		return nil, err

@@ -151,6 +151,8 @@ func (v *vendor) asked(w http.ResponseWriter, r *http.Request, f servicetest.Fau
 		words = fmt.Sprintf("input: String should have at most %d characters", v.maxInput)
 	case !slices.Contains(v.formats, s.Format):
 		words = "response_format: Input should be one of " + strings.Join(v.formats, ", ")
+	case v.rates != nil && s.Rate > 0 && !slices.Contains(v.rates[s.Format], s.Rate):
+		words = "sample_rate is not supported for " + s.Format
 	case s.Speed != nil && (*s.Speed < 0.25 || *s.Speed > 4):
 		words = "speed: Input should be between 0.25 and 4"
 	case s.Events == "sse" && strings.HasPrefix(s.Model, "tts-1"):

@@ -22,12 +22,13 @@ type vendor struct {
 	hears     []string // models that recognise
 	speaks    []string // models that speak
 	voice     func(model, voice string) bool
-	formats   []string // of speech, the default first
-	rate      int      // Hz of pcm and wav
-	rated     bool     // sample_rate is taken
-	maxInput  int      // characters; 0: no limit
-	sizes     uint32   // written in the header of a WAV file
-	sentences bool     // a file of sound comes sentence by sentence, with pauses
+	formats   []string         // of speech, the default first
+	rate      int              // Hz of pcm and wav
+	rated     bool             // sample_rate is taken
+	rates     map[string][]int // those of each format; nil: any
+	maxInput  int              // characters; 0: no limit
+	sizes     uint32           // written in the header of a WAV file
+	sentences bool             // a file of sound comes sentence by sentence, with pauses
 }
 
 // refusal answers a request that is refused. Its reason is a fault, or None for a
@@ -41,6 +42,9 @@ var faults = []servicetest.Fault{
 }
 
 var paid = []servicetest.Fault{servicetest.WrongKey, servicetest.NoMoney, servicetest.RateLimited}
+
+// bareRates are those of SiliconFlow's pcm and wav.
+var bareRates = []int{8000, 16000, 24000, 32000, 44100}
 
 // New starts OpenAI's own service: /v1/audio/transcriptions, /v1/audio/speech and
 // /v1/realtime?intent=transcription, which speaks the old (beta) wire to those who send
@@ -73,6 +77,7 @@ func NewSiliconFlow(t testing.TB) *servicetest.Server {
 		speaks:  []string{"FunAudioLLM/CosyVoice2-0.5B"},
 		voice:   func(model, voice string) bool { return strings.HasPrefix(voice, model+":") },
 		formats: []string{"mp3", "opus", "wav", "pcm"}, rate: 44100, rated: true,
+		rates: map[string][]int{"pcm": bareRates, "wav": bareRates, "mp3": {32000, 44100}, "opus": {48000}},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/audio/transcriptions", v.keyed(v.transcribe))
