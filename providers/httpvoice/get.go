@@ -31,10 +31,7 @@ func Get(s service.Section, r *http.Request, judge func(*transport.Refusal), v a
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, getTime, transport.ErrStalled)
 	defer cancel()
-	for name, value := range s.Headers {
-		r.Header.Set(name, value.Reveal())
-	}
-	resp, err := client.Do(r.WithContext(limited))
+	resp, err := client.Do(plain(r.WithContext(limited), s))
 	if err != nil {
 		return account.Wrap(ctx, limited, "list voices", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"xiaozhi/providers"
@@ -105,10 +106,18 @@ func (v *Voice) Warm(ctx context.Context) error {
 
 // do makes a request with the headers of the section.
 func (v *Voice) do(req *http.Request) (*http.Response, error) {
-	for name, value := range v.o.Section.Headers {
+	return v.client.Do(plain(req, v.o.Section))
+}
+
+// plain puts the headers of a section into a request. An address for WebSockets serves, too.
+func plain(req *http.Request, s service.Section) *http.Request {
+	if rest, ok := strings.CutPrefix(req.URL.Scheme, "ws"); ok { // and wss
+		req.URL.Scheme = "http" + rest
+	}
+	for name, value := range s.Headers {
 		req.Header.Set(name, value.Reveal())
 	}
-	return v.client.Do(req)
+	return req
 }
 
 // Synthesize streams the sound of one sentence, each piece as soon as it has come. A text

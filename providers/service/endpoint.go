@@ -34,3 +34,31 @@ func (s Section) Secrets() []providers.Secret {
 	}
 	return out
 }
+
+// Join puts a path of a service, with its query if it has one, behind the address of one. What
+// the address ends with of the beginning of the path is not said twice: people paste addresses
+// with a path. A query of the address stays.
+func Join(address, path string) string {
+	address, query, _ := strings.Cut(address, "?")
+	address = strings.TrimRight(address, "/")
+	if query != "" {
+		sign := "?"
+		if strings.Contains(path, "?") {
+			sign = "&"
+		}
+		path += sign + query
+	}
+	_, own, _ := strings.Cut(address, "://")
+	if slash := strings.IndexByte(own, '/'); slash >= 0 {
+		own = own[slash:]
+	} else {
+		return address + path
+	}
+	whole, _, _ := strings.Cut(path, "?")
+	for n := len(whole); n > 1; n = strings.LastIndexByte(whole[:n], '/') {
+		if strings.HasSuffix(own, whole[:n]) {
+			return address + path[n:]
+		}
+	}
+	return address + path
+}

@@ -82,6 +82,24 @@ func TestFittingVoice(t *testing.T) {
 	}
 }
 
+func TestJoin(t *testing.T) {
+	for _, test := range [][3]string{
+		{"https://x", "/v1/speak?a=b", "https://x/v1/speak?a=b"},
+		{"https://x:81/", "/v1/speak", "https://x:81/v1/speak"},
+		{"wss://x/proxy/", "/v1/speak", "wss://x/proxy/v1/speak"},
+		{"https://x/v1", "/v1/speak?a=b", "https://x/v1/speak?a=b"},
+		{"wss://x/api/v1/speak/", "/api/v1/speak", "wss://x/api/v1/speak"},
+		{"https://v1", "/v1/speak", "https://v1/v1/speak"},
+		{"https://x/a/v1", "/", "https://x/a/v1/"},
+		{"https://x/p?key=1", "/v1/speak?a=b", "https://x/p/v1/speak?a=b&key=1"},
+		{"https://x?key=1", "/v1", "https://x/v1?key=1"},
+	} {
+		if got := Join(test[0], test[1]); got != test[2] {
+			t.Errorf("%s and %s: %s, want %s", test[0], test[1], got, test[2])
+		}
+	}
+}
+
 func TestTries(t *testing.T) {
 	none, two := 0, 2
 	for _, test := range []struct {
