@@ -17,7 +17,7 @@ func TestSectionsOfServices(t *testing.T) {
 		"misspelt setting":     {"providers:\n  tencent:\n    hotword: 7", ":3: unknown key providers.tencent.hotword (did you mean providers.tencent.hotwords?)", ""},
 		"setting of a kind":    {"providers:\n  volcengine: {api_key: k, mode: bigmodell}", `:2: providers.volcengine.mode: "bigmodell" is none of: bigmodel_async`, ""},
 		"setting's type":       {"providers:\n  tencent: {volume: loud}", ":2: providers.tencent.volume must be a number, found text", ""},
-		"format of a kind":     {"providers:\n  elevenlabs: {api_key: k, format: opus}", `:2: providers.elevenlabs.format: "opus" is none of: pcm, mp3`, ""},
+		"format of a kind":     {"providers:\n  elevenlabs: {api_key: k, format: flac}", `:2: providers.elevenlabs.format: "flac" is none of: pcm, mp3, opus`, ""},
 		"wrong role":           {"providers:\n  baidu: {api_key: k, api_secret: s}\ntts: [baidu]", ":3: tts: baidu cannot do tts, only asr", ""},
 		"another does it":      {"llm: [dashscope, rules]\nrealtime: [openai]", ":2: realtime: openai cannot do realtime, only asr, llm, vision, tts; with the same key: openai-realtime", ""},
 		"speech to speech":     {"providers:\n  omni: {type: qwen-omni, api_key: k, voice: Cherry, region: intl}\nrealtime: [omni, auto]", "", ""},

@@ -114,7 +114,7 @@ func (g *gateway) dial(ctx context.Context, begin func(*transport.Socket) error)
 		if err != nil {
 			return nil, g.clean(token, err)
 		}
-		socket, err := g.dialer.Dial(ctx, g.address+socketPath, http.Header{"X-NLS-Token": {token.Reveal()}})
+		socket, err := g.dialer.Dial(ctx, service.Join(g.address, socketPath), http.Header{"X-NLS-Token": {token.Reveal()}})
 		if err == nil {
 			if err = begin(socket); err == nil {
 				return socket, nil

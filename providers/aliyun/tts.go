@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 	"xiaozhi/providers/synthesis"
 	"xiaozhi/providers/transport"
 )
@@ -27,6 +28,7 @@ const (
 	rate    = 16000           // Hz of the sound that is asked for, if the settings do not say
 	keep    = 8 * time.Second // the service closes an idle connection after ten
 	longest = 300             // characters that the plain voices take
+	most    = 5000            // characters that the others take in a message
 )
 
 func newTTS(s service.Section) (providers.TTS, error) {
@@ -35,7 +37,7 @@ func newTTS(s service.Section) (providers.TTS, error) {
 		return nil, err
 	}
 	o := synthesis.Options{
-		Account: g.account, Format: cmp.Or(s.Format, "pcm"), Rate: cmp.Or(s.Rate, rate), First: s.Timeouts.First, Next: s.Timeouts.Next,
+		Account: g.account, Tries: s.Tries(), Text: sound.Longest{Most: most}, Format: cmp.Or(s.Format, "pcm"), Rate: cmp.Or(s.Rate, rate), First: s.Timeouts.First, Next: s.Timeouts.Next,
 	}
 	flows := s.Model(service.TTS, plain) == flowing
 	if flows {

@@ -90,7 +90,7 @@ func voices() []service.Voice {
 
 // listVoices asks for the voices of the region.
 func listVoices(ctx context.Context, s service.Section) ([]service.Voice, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address(s, "tts")+"/cognitiveservices/voices/list", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, service.Join(address(s, "tts"), "/cognitiveservices/voices/list"), nil)
 	if err != nil {
 		return nil, fmt.Errorf("base_url: %w", err)
 	}

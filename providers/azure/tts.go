@@ -7,13 +7,18 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 )
 
-const voiceRate = 24000 // Hz that is asked for
+const (
+	voiceRate = 24000 // Hz that is asked for
+	longest   = 2000  // characters of a request: its sound is cut off after 10 minutes
+)
 
 // pcmRates are those of bare samples, with the vendor's names.
 var pcmRates = map[int]string{
@@ -45,13 +50,13 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	header.Set("Content-Type", "application/ssml+xml")
 	header.Set("X-Microsoft-OutputFormat", output)
 	return httpvoice.New(httpvoice.Options{
-		Section: s, Judge: judge, Format: format, Rate: rate,
+		Section: s, Judge: judge, Text: sound.Longest{Most: longest}, Format: format, Rate: rate,
 		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
 			ssml, err := speech(s, req)
 			if err != nil {
 				return nil, err
 			}
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/cognitiveservices/v1", bytes.NewReader(ssml))
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, service.Join(base, "/cognitiveservices/v1"), bytes.NewReader(ssml))
 			if err != nil {
 				return nil, fmt.Errorf("base_url: %w", err)
 			}
@@ -95,7 +100,13 @@ func speech(s service.Section, req providers.TTSRequest) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// escape writes a text as XML. What no XML may hold becomes a sign of replacement.
+// escape writes a text as XML. What no XML may hold becomes a blank.
 func escape(b *bytes.Buffer, words string) {
+	words = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF {
+			return ' '
+		}
+		return r
+	}, words)
 	_ = xml.EscapeText(b, []byte(words)) // a buffer takes everything
 }

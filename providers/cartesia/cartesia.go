@@ -11,9 +11,10 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
@@ -81,7 +82,7 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	if rate == 0 {
 		rate = voiceRate
 	}
-	at := address(s) + "/tts/websocket?" + url.Values{"cartesia_version": {s.Text("version", version)}}.Encode()
+	at := service.Join(address(s), "/tts/websocket?"+url.Values{"cartesia_version": {s.Text("version", version)}}.Encode())
 	return synthesis.New(synthesis.Options{
 		Account: account, Tries: s.Tries(), Rate: rate, Keep: keepTime, First: s.Timeouts.First, Next: s.Timeouts.Next,
 		Dial: func(ctx context.Context) (synthesis.Conn, error) {
@@ -99,14 +100,12 @@ type contexts struct {
 	*transport.Socket
 	s       service.Section
 	rate    int
-	spoken  int    // sentences
 	current string // the context of the newest
 }
 
 // Say asks for a sentence: the only piece of its context.
 func (c *contexts) Say(req providers.TTSRequest) error {
-	c.spoken++
-	c.current = "s" + strconv.Itoa(c.spoken)
+	c.current = uuid.NewString()
 	return c.WriteJSON(request(c.s, req, c.current, c.rate))
 }
 
@@ -194,7 +193,7 @@ func parse(b []byte) (message, error) {
 		out.done = true
 	case "error":
 		words := strings.TrimSpace(m.Title + " " + m.Message)
-		if words == "" {
+		if words == "" && json.Unmarshal(m.Error, &words) != nil {
 			words = string(m.Error)
 		}
 		r := transport.Refused(transport.KindOf(m.Status), m.Code, words)

@@ -139,7 +139,7 @@ func (c *client) request(ctx context.Context, req providers.TTSRequest) (*http.R
 	if err := form.Close(); err != nil {
 		return nil, fmt.Errorf("write form: %w", err)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/inference_"+c.mode, bytes.NewReader(body.Bytes()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, service.Join(c.base, "/inference_"+c.mode), bytes.NewReader(body.Bytes()))
 	if err != nil {
 		return nil, fmt.Errorf("base_url: %w", err)
 	}

@@ -117,7 +117,7 @@ func (s *site) header() http.Header {
 
 // dial opens a socket.
 func (s *site) dial(ctx context.Context, path string) (*transport.Socket, error) {
-	socket, err := s.dialer.Dial(ctx, s.address+path, s.header())
+	socket, err := s.dialer.Dial(ctx, service.Join(s.address, path), s.header())
 	if refused, ok := errors.AsType[*transport.Refusal](err); ok {
 		return nil, judged(refused)
 	}

@@ -1,7 +1,6 @@
 package dashscope
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"maps"
@@ -9,22 +8,24 @@ import (
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 	"xiaozhi/providers/transport"
 )
 
 // plain makes a voice that is asked by plain requests and answers with a stream of events.
 func (s *site) plain(model string) (providers.TTS, error) {
 	return httpvoice.New(httpvoice.Options{
-		Section: s.section, Format: cmp.Or(s.section.Format, "pcm"), Rate: cmp.Or(s.section.Rate, rate),
+		Section: s.section, Text: sound.Longest{Most: longestPlain}, Format: "pcm", Rate: rate, // there is no other
 		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
 			input := map[string]any{"text": req.Text, "voice": s.voiceOf(req, model), "language_type": languageType(req.Language)}
 			maps.Copy(input, s.section.Extra)
 			header := s.header()
 			header.Set("X-DashScope-SSE", "enable")
-			return httpvoice.PostJSON(ctx, s.address+httpPath, header, map[string]any{"model": model, "input": input})
+			return httpvoice.PostJSON(ctx, service.Join(s.address, httpPath), header, map[string]any{"model": model, "input": input})
 		},
 		Ping: func(ctx context.Context) (*http.Request, error) {
-			return http.NewRequestWithContext(ctx, http.MethodHead, s.address+httpPath, nil)
+			return http.NewRequestWithContext(ctx, http.MethodHead, service.Join(s.address, httpPath), nil)
 		},
 		Judge:  func(r *transport.Refusal) { _ = judged(r) },
 		Events: func() httpvoice.Opener { return open },

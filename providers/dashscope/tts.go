@@ -13,12 +13,20 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 	"xiaozhi/providers/synthesis"
 	"xiaozhi/providers/transport"
 )
 
 // rate is that of the sound that is asked for, in Hz, if the settings do not say.
 const rate = 24000
+
+// The longest texts of one task and of one request, in characters. A task counts Chinese ones
+// twice.
+const (
+	longest      = 10000
+	longestPlain = 500
+)
 
 // keep is how long a connection is kept between two tasks: the service closes it after a
 // minute.
@@ -31,7 +39,7 @@ func newTTS(s service.Section) (providers.TTS, error) {
 	}
 	model := s.Model(service.TTS, speakingModel)
 	o := synthesis.Options{
-		Account: at.account, Format: cmp.Or(s.Format, "pcm"), Rate: cmp.Or(s.Rate, rate), First: s.Timeouts.First, Next: s.Timeouts.Next,
+		Account: at.account, Tries: s.Tries(), Text: sound.Longest{Most: longest}, Format: cmp.Or(s.Format, "pcm"), Rate: cmp.Or(s.Rate, rate), First: s.Timeouts.First, Next: s.Timeouts.Next,
 	}
 	switch {
 	case !strings.Contains(model, "qwen") || strings.HasPrefix(model, "qwen-audio"):
@@ -77,7 +85,7 @@ func (c *speaking) Say(req providers.TTSRequest) error {
 	s := c.section
 	p := map[string]any{
 		"text_type": "PlainText", "voice": c.voiceOf(req, c.model), "format": cmp.Or(s.Format, "pcm"), "sample_rate": cmp.Or(s.Rate, rate),
-		"volume": int(s.Number("volume", 50)), "rate": min(max(cmp.Or(s.Speed, 1), 0.5), 2), "pitch": s.Number("pitch", 1),
+		"volume": int(min(max(s.Number("volume", 50), 0), 100)), "rate": min(max(cmp.Or(s.Speed, 1), 0.5), 2), "pitch": min(max(s.Number("pitch", 1), 0.5), 2),
 	}
 	if how := s.Text("instructions", ""); how != "" {
 		p["instruction"] = how

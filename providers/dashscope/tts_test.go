@@ -1,6 +1,7 @@
 package dashscope
 
 import (
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -32,6 +33,28 @@ func TestSoundComesInEveryFormat(t *testing.T) {
 		if got < want-60*time.Millisecond || got > want+200*time.Millisecond || (packets > 0) != (format == "opus") {
 			t.Errorf("%s: %v of sound in %d packets, want %v", format, got, packets, want)
 		}
+	}
+}
+
+// Plain requests give bare sound of one rate, whatever the settings want.
+func TestPlainSoundHasOneFormat(t *testing.T) {
+	t.Parallel()
+	s := fake.New(t)
+	v, err := newTTS(service.Section{
+		Name: "x", Key: servicetest.Key, BaseURL: s.URL(), Format: "opus", Rate: 16000, Models: map[service.Role]string{service.TTS: "qwen3-tts-flash"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := 0
+	for sound, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: strings.Repeat("One. ", 110)}) {
+		if err != nil || sound.Rate != 24000 {
+			t.Fatalf("%d Hz, %v", sound.Rate, err)
+		}
+		samples += len(sound.PCM)
+	}
+	if n := len(s.Requests()); n != 2 || samples < 500*960 {
+		t.Errorf("%d requests, %d samples", n, samples)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"xiaozhi/internal/lru"
@@ -149,6 +150,22 @@ func TestVoiceIsAModel(t *testing.T) {
 	}
 	if _, err := NewTTS(service.Section{Format: "flac"}); err == nil {
 		t.Error("a format that is not read: no error")
+	}
+}
+
+func TestLongTextIsAskedForInParts(t *testing.T) {
+	s := fake.New(t)
+	v, err := NewTTS(service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL() + "/v1/speak"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: strings.Repeat("word. ", 400), Language: "en"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.Requests()); n != 2 {
+		t.Errorf("%d requests", n)
 	}
 }
 

@@ -12,10 +12,12 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 )
 
 const (
 	voiceRate   = 24000  // Hz that is asked for
+	longest     = 2000   // characters of a request
 	voiceModels = "aura" // what the names of voices begin with
 )
 
@@ -48,11 +50,11 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	}
 	base, header := strings.TrimRight(s.Address(nil, cloud), "/"), auth(s)
 	return httpvoice.New(httpvoice.Options{
-		Section: s, Judge: judge, Format: format, Rate: rate,
+		Section: s, Judge: judge, Text: sound.Longest{Most: longest}, Format: format, Rate: rate,
 		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
 			query := cloneValues(query)
 			query.Set("model", s.Voice(req, voiceOf(s, req.Language)))
-			return httpvoice.PostJSON(ctx, base+"/v1/speak?"+query.Encode(), header, map[string]string{"text": req.Text})
+			return httpvoice.PostJSON(ctx, service.Join(base, "/v1/speak?"+query.Encode()), header, map[string]string{"text": req.Text})
 		},
 		Ping: func(ctx context.Context) (*http.Request, error) { return httpvoice.Head(ctx, base+"/") },
 	})

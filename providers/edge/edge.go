@@ -119,7 +119,7 @@ func (c *client) address() string {
 	q := c.query()
 	q.Set("TrustedClientToken", trusted)
 	q.Set("ConnectionId", newID())
-	return c.base + path + "/edge/v1?" + q.Encode()
+	return service.Join(c.base, path+"/edge/v1?"+q.Encode())
 }
 
 // explain says why the service has refused us: it tells by a bare 403 alone.
@@ -188,7 +188,7 @@ func (c *client) get(ctx context.Context, client *http.Client) ([]byte, error) {
 	q := c.query()
 	q.Set("trustedclienttoken", trusted)
 	base := "http" + strings.TrimPrefix(strings.TrimPrefix(c.base, "ws"), "http")
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path+"/voices/list?"+q.Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, service.Join(base, path+"/voices/list?"+q.Encode()), nil)
 	if err != nil {
 		return nil, err
 	}

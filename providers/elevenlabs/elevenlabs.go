@@ -37,7 +37,7 @@ func Kind() service.Kind {
 		Voices: []service.Voice{
 			{Name: defaultVoice, Title: "George"}, {Name: "EXAVITQu4vr4xnSDxMaL", Title: "Sarah"}, {Name: "XB0fDUnXU5powFXDhCwa", Title: "Charlotte"},
 		},
-		Formats: []string{"pcm", "mp3"}, Extra: true,
+		Formats: []string{"pcm", "mp3", "opus"}, Extra: true,
 		More: []service.Setting{
 			{Name: "wire", Values: []string{"websocket", "http"}},
 			{Name: "stability", Type: service.Number}, {Name: "similarity_boost", Type: service.Number},
@@ -78,6 +78,7 @@ var codes = map[string]providers.Kind{
 	"rate_limited":                 providers.RateLimited,
 	"rate_limit_exceeded":          providers.RateLimited,
 	"too_many_concurrent_requests": providers.RateLimited,
+	"max_active_conversations":     providers.RateLimited,
 	"queue_overflow":               providers.Unavailable,
 	"resource_exhausted":           providers.Unavailable,
 	"system_busy":                  providers.Unavailable,
@@ -147,7 +148,7 @@ func failed(code, words string) error {
 
 // listVoices asks for the voices of the account.
 func listVoices(ctx context.Context, s service.Section) ([]service.Voice, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address(s)+"/v1/voices", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, service.Join(address(s), "/v1/voices"), nil)
 	if err != nil {
 		return nil, fmt.Errorf("base_url: %w", err)
 	}

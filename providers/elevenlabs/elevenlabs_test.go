@@ -86,8 +86,40 @@ func TestVoiceByPlainRequests(t *testing.T) {
 			t.Errorf("%s of %s: %q, want %q", test[1], test[0], got, test[2])
 		}
 	}
-	if _, err := NewTTS(service.Section{Format: "opus"}); err == nil {
+	if _, err := NewTTS(service.Section{Format: "flac"}); err == nil {
 		t.Error("a format that is not read: no error")
+	}
+}
+
+// eleven_v3 is spoken by no socket, and Opus is passed through.
+func TestModelWithoutSockets(t *testing.T) {
+	for model, path := range map[string]string{"eleven_v3": "/stream?", "eleven_flash_v2_5": "/multi-stream-input?"} {
+		s := fake.New(t)
+		v, err := NewTTS(service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL() + "/v1/", Format: "opus", Models: map[service.Role]string{service.TTS: model}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets := 0
+		for sound, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "some words"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			packets += len(sound.Packets)
+		}
+		if at := s.Requests()[0].Path; packets == 0 || !strings.Contains(at, path) || !strings.HasPrefix(at, "/v1/text") || !strings.Contains(at, "opus_48000") {
+			t.Errorf("%s: %d packets by %s", model, packets, at)
+		}
+	}
+}
+
+// A context that is given up is spoken to its end, and there may be five.
+func TestContextsThatAreGivenUp(t *testing.T) {
+	c := &contexts{open: map[string]bool{}}
+	for i, good := range []bool{true, true, true, false} {
+		c.open[string(rune('a'+i))] = true
+		if got := c.Cancel(); got != good {
+			t.Errorf("with %d contexts the socket is good for more: %v", len(c.open), got)
+		}
 	}
 }
 

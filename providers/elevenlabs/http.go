@@ -12,6 +12,7 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 )
 
 const voiceRate = 24000 // Hz that is asked for
@@ -30,8 +31,10 @@ func output(s service.Section) (name, format string, rate int, err error) {
 		return fmt.Sprintf("pcm_%d", rate), "pcm", rate, nil
 	case "mp3":
 		return "mp3_22050_32", "mp3", rate, nil
+	case "opus":
+		return "opus_48000_64", "opus", rate, nil
 	}
-	return "", "", 0, fmt.Errorf("format %q is none of pcm and mp3", s.Format)
+	return "", "", 0, fmt.Errorf("format %q is none of pcm, mp3 and opus", s.Format)
 }
 
 // voiceSettings returns those that a section has; nil: none.
@@ -78,7 +81,7 @@ func newHTTP(s service.Section) (providers.TTS, error) {
 	}
 	base, header, model := address(s), auth(s), modelOf(s, service.TTS)
 	return httpvoice.New(httpvoice.Options{
-		Section: s, Judge: judge, Format: format, Rate: rate,
+		Section: s, Judge: judge, Text: sound.Longest{Most: longest}, Format: format, Rate: rate,
 		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
 			body := map[string]any{"text": req.Text, "model_id": model}
 			if tag := language(model, req.Language); tag != "" {
@@ -88,7 +91,7 @@ func newHTTP(s service.Section) (providers.TTS, error) {
 				body["voice_settings"] = v
 			}
 			maps.Copy(body, s.Extra)
-			at := base + "/v1/text-to-speech/" + url.PathEscape(s.Voice(req, defaultVoice)) + "/stream?output_format=" + name
+			at := service.Join(base, "/v1/text-to-speech/"+url.PathEscape(s.Voice(req, defaultVoice))+"/stream?output_format="+name)
 			return httpvoice.PostJSON(ctx, at, header, body)
 		},
 		Ping: func(ctx context.Context) (*http.Request, error) { return httpvoice.Head(ctx, base+"/") },

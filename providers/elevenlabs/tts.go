@@ -11,12 +11,16 @@ import (
 	"maps"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 	"xiaozhi/providers/synthesis"
 	"xiaozhi/providers/transport"
 )
@@ -25,12 +29,14 @@ const (
 	keepTime   = 2 * time.Minute // of a socket without a sentence
 	inactivity = 180             // s after which the service closes it: the most that it takes
 	mostPools  = 16              // voices with kept sockets; others open one for each sentence
+	mostOpen   = 3               // contexts that are given up and not yet over; with five the service closes the socket
+	longest    = 2500            // characters of a text that every model takes
 )
 
 // NewTTS makes a voice: on sockets that are kept, each sentence a context of its own, or,
 // with "wire: http", by plain requests.
 func NewTTS(s service.Section) (providers.TTS, error) {
-	if s.Text("wire", "websocket") == "http" {
+	if s.Text("wire", "websocket") == "http" || strings.Contains(modelOf(s, service.TTS), "v3") { // which no socket speaks
 		return newHTTP(s)
 	}
 	name, format, rate, err := output(s)
@@ -44,7 +50,7 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	}
 	return &speaker{
 		s: s, dialer: dialer, output: name, model: modelOf(s, service.TTS), pools: map[pool]*synthesis.Voice{},
-		o: synthesis.Options{Account: account, Tries: s.Tries(), Format: format, Rate: rate, Keep: keepTime, First: s.Timeouts.First, Next: s.Timeouts.Next},
+		o: synthesis.Options{Account: account, Tries: s.Tries(), Text: sound.Longest{Most: longest}, Format: format, Rate: rate, Keep: keepTime, First: s.Timeouts.First, Next: s.Timeouts.Next},
 	}, nil
 }
 
@@ -116,26 +122,26 @@ func (v *speaker) dial(ctx context.Context, p pool) (synthesis.Conn, error) {
 	for name, value := range v.s.Extra {
 		query.Set(name, fmt.Sprint(value))
 	}
-	at := address(v.s) + "/v1/text-to-speech/" + url.PathEscape(p.voice) + "/multi-stream-input?" + query.Encode()
+	at := service.Join(address(v.s), "/v1/text-to-speech/"+url.PathEscape(p.voice)+"/multi-stream-input?"+query.Encode())
 	socket, err := v.dialer.Dial(ctx, at, auth(v.s))
 	if err != nil {
 		return nil, judged(err)
 	}
-	return &contexts{Socket: socket, settings: voiceSettings(v.s)}, nil
+	return &contexts{Socket: socket, settings: voiceSettings(v.s), open: map[string]bool{}}, nil
 }
 
 // contexts is a socket on which each sentence is a context.
 type contexts struct {
 	*transport.Socket
 	settings map[string]any
-	spoken   int    // sentences
-	current  string // the context of the newest
+	current  string          // the context of the newest sentence
+	open     map[string]bool // contexts that are not over
 }
 
 // Say opens a context, gives it the sentence and closes it: what is in it is still spoken.
 func (c *contexts) Say(req providers.TTSRequest) error {
-	c.spoken++
-	c.current = "s" + strconv.Itoa(c.spoken)
+	c.current = uuid.NewString()
+	c.open[c.current] = true
 	begin := map[string]any{"text": " ", "context_id": c.current}
 	if c.settings != nil {
 		begin["voice_settings"] = maps.Clone(c.settings)
@@ -161,6 +167,9 @@ func (c *contexts) Receive(within time.Duration) ([]byte, error) {
 	m, err := parseVoice(b)
 	if err != nil {
 		return nil, err
+	}
+	if m.final || m.failed != nil {
+		delete(c.open, cmp.Or(m.context, c.current))
 	}
 	switch {
 	case m.context != "" && m.context != c.current:
@@ -201,11 +210,10 @@ func parseVoice(b []byte) (spoken, error) {
 		out.failed = failed(words, cmp.Or(m.Message, words))
 	}
 	if m.Audio != nil {
-		sound, err := base64.StdEncoding.DecodeString(*m.Audio)
-		if err != nil {
+		var err error
+		if out.sound, err = base64.StdEncoding.DecodeString(*m.Audio); err != nil {
 			return spoken{}, fmt.Errorf("the sound of a message: %w", err)
 		}
-		out.sound = sound
 	}
 	return out, nil
 }
@@ -215,5 +223,5 @@ func parseVoice(b []byte) (spoken, error) {
 func isTrue(v json.RawMessage) bool { return string(v) == "true" || string(v) == `"true"` }
 
 // Cancel gives up the sentence, whose context is closed already: what still comes of it is
-// left out.
-func (c *contexts) Cancel() bool { return true }
+// left out. The service speaks it to its end all the same, and bounds how many it has.
+func (c *contexts) Cancel() bool { return len(c.open) <= mostOpen }

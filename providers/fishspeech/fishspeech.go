@@ -98,7 +98,7 @@ func (c *client) request(ctx context.Context, req providers.TTSRequest) (*http.R
 		body["reference_id"] = voice
 	}
 	maps.Copy(body, c.s.Extra)
-	return httpvoice.PostJSON(ctx, c.base+"/v1/tts", c.head, body)
+	return httpvoice.PostJSON(ctx, service.Join(c.base, "/v1/tts"), c.head, body)
 }
 
 // ping makes a request that costs nothing.

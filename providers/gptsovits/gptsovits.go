@@ -140,5 +140,5 @@ func (c *client) request(ctx context.Context, req providers.TTSRequest) (*http.R
 		body[speed] = c.s.Speed
 	}
 	maps.Copy(body, c.s.Extra)
-	return httpvoice.PostJSON(ctx, c.base+path, nil, body)
+	return httpvoice.PostJSON(ctx, service.Join(c.base, path), nil, body)
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"strings"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
@@ -83,11 +82,10 @@ func newClient(s service.Section, address string) (*client, error) {
 		return nil, err
 	}
 	if s.BaseURL != "" {
-		base, err := url.Parse(s.BaseURL)
+		base, err := url.Parse(service.Join(s.BaseURL, at.Path))
 		if err != nil || base.Host == "" {
 			return nil, errors.New("base_url: it is not a URL with a host")
 		}
-		base.Path = strings.TrimRight(base.Path, "/") + at.Path
 		at = base
 	}
 	c := &client{clock: &transport.Clock{}, at: at, app: s.ID, key: s.Key, secret: s.Secret}

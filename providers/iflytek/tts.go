@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 	"xiaozhi/providers/synthesis"
 	"xiaozhi/providers/transport"
 )
@@ -20,7 +23,7 @@ const (
 	oralVoice   = "x5_lingxiaoxuan_flow"
 	onlineRate  = 16000
 	oralRate    = 24000
-	longestText = 8000 // bytes
+	longestText = 7999 // bytes
 )
 
 // voices are the voices of a section: those of both services.
@@ -64,7 +67,7 @@ func newVoice(s service.Section, large bool) (*synthesis.Voice, error) {
 		return &speech{Socket: socket, section: s, large: large, rate: rate}, nil
 	}
 	return synthesis.New(synthesis.Options{
-		Account: c.dialer.Account(), Tries: s.Tries(), Dial: dial, Rate: rate, First: cmp.Or(s.Timeouts.First, firstTime), Next: s.Timeouts.Next,
+		Account: c.dialer.Account(), Tries: s.Tries(), Dial: dial, Text: sound.Longest{Most: longestText, Size: utf8.RuneLen}, Rate: rate, First: cmp.Or(s.Timeouts.First, firstTime), Next: s.Timeouts.Next,
 	}), nil
 }
 
@@ -107,9 +110,6 @@ type speech struct {
 // Say sends the text in one message.
 func (s *speech) Say(req providers.TTSRequest) error {
 	words := plain(req.Text)
-	if len(words) > longestText {
-		return transport.Refused(providers.BadRequest, "", fmt.Sprintf("the text has %d bytes, the service takes %d", len(words), longestText))
-	}
 	if s.large {
 		return s.WriteJSON(s.oralFrame(words, req.Voice))
 	}
@@ -131,7 +131,9 @@ func (s *speech) onlineFrame(words, voice string) classicFrame {
 // oralFrame is the message to a super-humanoid voice.
 func (s *speech) oralFrame(words, voice string) largeFrame {
 	var p oralParameter
-	p.Oral.Level, p.Oral.Assist = s.section.Text("oral_level", "mid"), 1
+	if strings.HasSuffix(voice, "_oral") { // the others are refused, or ignore it
+		p.Oral = &oralManner{Level: s.section.Text("oral_level", "mid"), Assist: 1}
+	}
 	p.TTS.Voice, p.TTS.Speed = voice, level(s.section.Speed)
 	p.TTS.Volume, p.TTS.Pitch = int(s.section.Number("volume", 50)), int(s.section.Number("pitch", 50))
 	p.TTS.Audio = oralAudio{Encoding: "raw", Rate: s.rate, Channels: 1, Depth: 16}

@@ -1,6 +1,8 @@
 package iflytek
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"xiaozhi/internal/servicetest"
@@ -27,6 +29,16 @@ func TestVoiceContract(t *testing.T) {
 				},
 			})
 		})
+	}
+}
+
+// Only some of the super-humanoid voices are asked how much they are to speak as people do.
+func TestOralVoicesAreAsked(t *testing.T) {
+	for voice, want := range map[string]bool{"x4_lingfeiyi_oral": true, "x5_lingxiaoxuan_flow": false} {
+		b, err := json.Marshal((&speech{rate: oralRate}).oralFrame("a", voice))
+		if got := strings.Contains(string(b), `"oral":{"oral_level":"mid"`); err != nil || got != want {
+			t.Errorf("%s: %s", voice, b)
+		}
 	}
 }
 

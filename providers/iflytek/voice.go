@@ -51,13 +51,8 @@ type onlineBusiness struct {
 
 // oralParameter holds how the super-humanoid voices are to speak.
 type oralParameter struct {
-	Oral struct {
-		Level  string `json:"oral_level"`
-		Assist int    `json:"spark_assist"`
-		Split  int    `json:"stop_split"`
-		Remain int    `json:"remain"`
-	} `json:"oral"`
-	TTS struct {
+	Oral *oralManner `json:"oral,omitempty"`
+	TTS  struct {
 		Voice  string    `json:"vcn"`
 		Speed  int       `json:"speed"`
 		Volume int       `json:"volume"`
@@ -68,6 +63,14 @@ type oralParameter struct {
 		Rhy    int       `json:"rhy"`
 		Audio  oralAudio `json:"audio"`
 	} `json:"tts"`
+}
+
+// oralManner is how much a voice speaks as people do.
+type oralManner struct {
+	Level  string `json:"oral_level"`
+	Assist int    `json:"spark_assist"`
+	Split  int    `json:"stop_split"`
+	Remain int    `json:"remain"`
 }
 
 type oralAudio struct {

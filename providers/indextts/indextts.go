@@ -95,7 +95,7 @@ func (c *client) request(ctx context.Context, req providers.TTSRequest) (*http.R
 	if c.s.Key != "" {
 		header.Set("Authorization", "Bearer "+c.s.Key.Reveal())
 	}
-	return httpvoice.PostJSON(ctx, c.base+path, header, body)
+	return httpvoice.PostJSON(ctx, service.Join(c.base, path), header, body)
 }
 
 // clips are the paths of a voice of several clips.

@@ -16,6 +16,7 @@ import (
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 	"xiaozhi/providers/synthesis"
 	"xiaozhi/providers/transport"
 )
@@ -35,7 +36,9 @@ const (
 	model = "speech-02-turbo"
 	voice = "female-shaonv"
 	rate  = 24000
-	keep  = time.Minute // the service closes an idle connection after about two
+	// longest is the text of a message in characters, with room for what the service counts twice.
+	longest = 5000
+	keep    = time.Minute // the service closes an idle connection after about two
 )
 
 // The ways to speak.
@@ -61,7 +64,7 @@ func Kind() service.Kind {
 			{Name: voice, Title: "Shaonv (young woman)", Language: both}, {Name: "female-yujie", Title: "Yujie (woman)", Language: both},
 			{Name: "male-qn-qingse", Title: "Qingse (young man)", Language: both}, {Name: "male-qn-jingying", Title: "Jingying (man)", Language: both},
 		},
-		Formats: []string{"pcm", "mp3", "wav"},
+		Formats: []string{"pcm", "mp3"}, // wav is not streamed
 		Extra:   true,
 		More: []service.Setting{
 			{Name: "transport", Values: []string{webSocket, plain}}, {Name: "emotion"}, {Name: "language_boost"},
@@ -83,7 +86,7 @@ func newTTS(s service.Section) (providers.TTS, error) {
 	}
 	v.dialer = dialer
 	return synthesis.New(synthesis.Options{
-		Account: account, Tries: s.Tries(), Dial: v.dial, Format: v.format(), Rate: v.rate(), Keep: keep, First: s.Timeouts.First, Next: s.Timeouts.Next,
+		Account: account, Tries: s.Tries(), Dial: v.dial, Text: sound.Longest{Most: longest}, Format: v.format(), Rate: v.rate(), Keep: keep, First: s.Timeouts.First, Next: s.Timeouts.Next,
 	}), nil
 }
 

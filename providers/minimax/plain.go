@@ -8,20 +8,22 @@ import (
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
+	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 )
 
 // plain makes the voice that speaks by plain requests.
 func (v *speaker) plain() (providers.TTS, error) {
 	return httpvoice.New(httpvoice.Options{
-		Section: v.section, Format: v.format(), Rate: v.rate(),
+		Section: v.section, Text: sound.Longest{Most: longest}, Format: v.format(), Rate: v.rate(),
 		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
 			body := v.settings(v.section.Voice(req, voice))
 			body["text"], body["stream"] = unmarked(req.Text), true
 			body["stream_options"] = map[string]any{"exclude_aggregated_audio": true}
-			return httpvoice.PostJSON(ctx, v.address+httpPath+v.group(), v.header(), body)
+			return httpvoice.PostJSON(ctx, service.Join(v.address, httpPath+v.group()), v.header(), body)
 		},
 		Ping: func(ctx context.Context) (*http.Request, error) {
-			return http.NewRequestWithContext(ctx, http.MethodHead, v.address+httpPath, nil)
+			return http.NewRequestWithContext(ctx, http.MethodHead, service.Join(v.address, httpPath), nil)
 		},
 		Events: events,
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/synthesis"
 	"xiaozhi/providers/transport"
 )
@@ -23,7 +24,7 @@ const firstTime = 5 * time.Second
 
 // dial opens a connection.
 func (v *speaker) dial(ctx context.Context) (synthesis.Conn, error) {
-	socket, err := v.dialer.Dial(ctx, v.address+socketPath, v.header())
+	socket, err := v.dialer.Dial(ctx, service.Join(v.address, socketPath), v.header())
 	if err != nil {
 		return nil, err
 	}

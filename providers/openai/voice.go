@@ -80,7 +80,7 @@ func (x *speaker) header() http.Header {
 
 // ping asks for the head of the list of models, which costs nothing.
 func (x *speaker) ping(ctx context.Context) (*http.Request, error) {
-	r, err := httpvoice.Head(ctx, x.at.Base+"/models")
+	r, err := httpvoice.Head(ctx, service.Join(x.at.Base, "/models"))
 	if err == nil {
 		r.Header = x.header()
 	}
@@ -106,7 +106,7 @@ func (x *speaker) request(ctx context.Context, req providers.TTSRequest) (*http.
 	if err := generation.Merge(body, x.section.Extra); err != nil {
 		return nil, err
 	}
-	return httpvoice.PostJSON(ctx, x.at.Base+"/audio/speech", x.header(), body)
+	return httpvoice.PostJSON(ctx, service.Join(x.at.Base, "/audio/speech"), x.header(), body)
 }
 
 // swell is the length of the beginning that swells, in ms.

@@ -82,7 +82,7 @@ func (c *client) request(ctx context.Context, req providers.TTSRequest) (*http.R
 	if c.older.Load() {
 		path = "/"
 	}
-	return httpvoice.PostJSON(ctx, c.base+path, nil, body)
+	return httpvoice.PostJSON(ctx, service.Join(c.base, path), nil, body)
 }
 
 // judge finds out that there is no such voice, or that the server is an older one: the

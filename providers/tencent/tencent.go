@@ -91,11 +91,12 @@ func newAccount(s service.Section, address string) (*account, error) {
 
 // dial opens a socket at a signed address.
 func (a *account) dial(ctx context.Context, head, path, parameter string, values url.Values) (*transport.Socket, error) {
-	_, hostPath, _ := strings.Cut(a.address+path, "://")
+	at := service.Join(a.address, path)
+	_, hostPath, _ := strings.Cut(at, "://")
 	for name, value := range a.section.Extra {
 		values.Set(name, fmt.Sprint(value))
 	}
-	return a.dialer.Dial(ctx, a.address+path+"?"+signed(a.section.Secret.Reveal(), head, hostPath, parameter, values), nil)
+	return a.dialer.Dial(ctx, at+"?"+signed(a.section.Secret.Reveal(), head, hostPath, parameter, values), nil)
 }
 
 // report is a text message of the service.

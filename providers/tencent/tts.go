@@ -14,6 +14,7 @@ import (
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 	"xiaozhi/providers/synthesis"
 	"xiaozhi/providers/transport"
 )
@@ -21,6 +22,7 @@ import (
 const (
 	speakingVoice = "101001"
 	rate          = 16000 // Hz of the sound that is asked for, if the settings do not say
+	longest       = 10000 // characters of a session
 )
 
 func newTTS(s service.Section) (providers.TTS, error) {
@@ -29,7 +31,7 @@ func newTTS(s service.Section) (providers.TTS, error) {
 		return nil, err
 	}
 	return synthesis.New(synthesis.Options{
-		Account: a.errors, Format: cmp.Or(s.Format, "pcm"), Rate: cmp.Or(s.Rate, rate), First: s.Timeouts.First, Next: s.Timeouts.Next,
+		Account: a.errors, Tries: s.Tries(), Text: sound.Longest{Most: longest}, Format: cmp.Or(s.Format, "pcm"), Rate: cmp.Or(s.Rate, rate), First: s.Timeouts.First, Next: s.Timeouts.Next,
 		Dial: func(context.Context) (synthesis.Conn, error) { return &speaking{account: a}, nil },
 	}), nil
 }

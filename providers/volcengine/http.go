@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/sse"
 	"xiaozhi/providers/synthesis"
 	"xiaozhi/providers/transport"
@@ -47,7 +48,7 @@ func (v *voices) post(ctx context.Context, c *client) synthesis.Conn {
 		if rest, ok := strings.CutPrefix(base, "ws"); ok { // ws and wss
 			base = "http" + rest
 		}
-		r, err := http.NewRequestWithContext(reqCtx, http.MethodPost, base+path, bytes.NewReader(body))
+		r, err := http.NewRequestWithContext(reqCtx, http.MethodPost, service.Join(base, path), bytes.NewReader(body))
 		if err != nil {
 			return nil, transport.Refused(providers.BadRequest, "", "the address is not a URL")
 		}

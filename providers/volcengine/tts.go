@@ -10,9 +10,11 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sound"
 	"xiaozhi/providers/synthesis"
 	"xiaozhi/providers/transport"
 	"xiaozhi/providers/volcframe"
@@ -27,7 +29,8 @@ const (
 	speakRate      = 24000 // Hz
 	speakBits      = 64000 // bit/s of compressed sound: the service's own choice may be 8000
 	firstTime      = 5 * time.Second
-	keepTime       = 50 // seconds in which a connection waits for the next sentence
+	longestText    = 1024 // characters, and bytes of the old service
+	keepTime       = 50   // seconds in which a connection waits for the next sentence
 	defaultVoice   = "zh_female_vv_uranus_bigtts"
 )
 
@@ -65,7 +68,7 @@ func newTTS(s service.Section) (providers.TTS, error) {
 		}
 		v.drivers[resource] = synthesis.New(synthesis.Options{
 			Account: c.dialer.Account(), Tries: s.Tries(), Dial: func(ctx context.Context) (synthesis.Conn, error) { return v.dial(ctx, c) },
-			Format: decoded(v.format()), Rate: v.rate(), Keep: keep, Idle: 1,
+			Format: decoded(v.format()), Rate: v.rate(), Text: v.longest(), Keep: keep, Idle: 1,
 			First: v.first, Next: s.Timeouts.Next,
 		})
 	}
@@ -125,6 +128,14 @@ func (v *voices) format() string {
 func decoded(format string) string { return strings.TrimPrefix(format, "ogg_") }
 
 func (v *voices) rate() int { return cmp.Or(v.section.Rate, speakRate) }
+
+// longest is how much text a request takes: more is refused.
+func (v *voices) longest() sound.Longest {
+	if v.mode == old {
+		return sound.Longest{Most: longestText, Size: utf8.RuneLen}
+	}
+	return sound.Longest{Most: longestText}
+}
 
 // params say how a text is to be spoken.
 func (v *voices) params(voice string) speechText {

@@ -106,7 +106,7 @@ func (c *client) dial(ctx context.Context, path string) (*transport.Socket, erro
 		header.Set("X-Api-Connect-Id", volcframe.NewID())
 		header.Set("X-Api-Request-Id", volcframe.NewID())
 		var socket *transport.Socket
-		if socket, err = c.dialer.Dial(ctx, c.base+path, header); err == nil {
+		if socket, err = c.dialer.Dial(ctx, service.Join(c.base, path), header); err == nil {
 			return socket, nil
 		}
 		refused, ok := errors.AsType[*transport.Refusal](err)

@@ -158,10 +158,10 @@ func (t *talk) stream(in input, old string) (no *refusal, ok bool) {
 func (t *talk) speak(context string) bool {
 	text := strings.TrimSpace(t.texts[context])
 	t.texts[context] = ""
-	sound, piece := t.sound(t.format, text)
 	if text == "" {
 		return true
 	}
+	sound, piece := t.sound(t.format, text)
 	if t.line.Fault() == servicetest.Odd {
 		piece = 1001
 	}
