@@ -11,7 +11,7 @@ endif
 
 # hraban/opus wants libopusfile unless this tag is set; every Go command needs it.
 # Go asks git for the revision, which git does not tell of another user's folder.
-export GOFLAGS := $(strip $(shell go env GOFLAGS) -tags=nolibopusfile $(shell git rev-parse HEAD >/dev/null 2>&1 || echo -buildvcs=false))
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -tags=nolibopusfile -trimpath $(shell git rev-parse HEAD >/dev/null 2>&1 || echo -buildvcs=false))
 
 # Go 1.26 has vector instructions for amd64 as an experiment: voice detection takes
 # half the time with them (providers/silero/product_simd.go). All else is the same.
