@@ -1,6 +1,7 @@
 package sentence
 
 import (
+	"strings"
 	"testing"
 
 	"xiaozhi/internal/text"
@@ -79,5 +80,28 @@ func TestSegmentFace(t *testing.T) {
 		if s.Emotion != c.emotion || s.Emoji != c.emoji {
 			t.Errorf("%q: emotion %q emoji %q", c.in, s.Emotion, s.Emoji)
 		}
+	}
+}
+
+// FuzzUnmark holds that a text in which nothing is marked has nothing to be taken out.
+func FuzzUnmark(f *testing.F) {
+	for _, s := range []string{"今天，好。", "WWW.example.org", "ftp://a", "2 * 3", "（笑）好", "- a\n- b", "|--|--|", "---", "a~~b", "\u200b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, words string) {
+		words = strings.ToValidUTF8(words, "?")
+		if clean := unmark(words, " link ", "$1 times $2"); !marked(words) && clean != words {
+			t.Errorf("%q is not marked, but becomes %q", words, clean)
+		}
+	})
+}
+
+func BenchmarkNew(b *testing.B) {
+	for _, words := range []string{"今天天气很好，适合出去走走。", "今天**天气**很好，适合出去走走。"} {
+		b.Run(words, func(b *testing.B) {
+			for b.Loop() {
+				New(words, "zh-CN")
+			}
+		})
 	}
 }
