@@ -132,10 +132,7 @@ func (x *uploading) Receive() (recognition.Result, error) {
 
 // ask makes the request. The result is over if the answer came as a whole.
 func (x *uploading) ask() (recognition.Result, error) {
-	resp, err := x.u.post(x.ctx(), x.pcm, x.req)
-	for try := x.u.section.Tries(); err != nil && try > 1 && x.ctx().Err() == nil && unavailable(err); try-- {
-		resp, err = x.u.post(x.ctx(), x.pcm, x.req)
-	}
+	resp, err := transport.Again(x.ctx(), x.u.section.Tries(), func() (*http.Response, error) { return x.u.post(x.ctx(), x.pcm, x.req) })
 	if err != nil {
 		return recognition.Result{}, err
 	}
@@ -147,12 +144,6 @@ func (x *uploading) ask() (recognition.Result, error) {
 	defer func() { _ = resp.Body.Close() }()
 	said, language, err := readTranscription(resp)
 	return recognition.Result{Kind: recognition.Over, Text: said, Language: language}, err
-}
-
-// unavailable says whether a request that failed may do better the next time.
-func unavailable(err error) bool {
-	refused, ok := errors.AsType[*transport.Refusal](err)
-	return !ok || refused.Kind == providers.Unavailable
 }
 
 // event reads an event of the answer.

@@ -41,6 +41,7 @@ type server struct {
 	dialer  *transport.Dialer
 	at      string
 	limit   time.Duration // for a whole utterance
+	tries   int           // of a whole utterance; 0: one
 }
 
 // New checks a section and makes a recogniser. It dials nothing.
@@ -49,7 +50,7 @@ func New(s service.Section) (providers.ASR, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: base_url: %w", s.Name, err)
 	}
-	v := server{account: transport.Account{Name: s.Name, Secrets: s.Secrets()}, at: at + "/", limit: cmp.Or(s.Timeouts.First, whole)}
+	v := server{account: transport.Account{Name: s.Name, Secrets: s.Secrets()}, at: at + "/", limit: cmp.Or(s.Timeouts.First, whole), tries: s.Tries()}
 	if v.dialer, err = transport.NewDialer(transport.DialerOptions{
 		Account: v.account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers, Insecure: s.Flag("insecure", false),
 	}); err != nil {
@@ -135,7 +136,7 @@ func (o *Offline) recognize(ctx context.Context, pcm []int16, req providers.ASRR
 	if time.Duration(len(pcm))*time.Second/time.Duration(req.Rate) < shortest {
 		return final, nil
 	}
-	r, err := o.ask(ctx, pcm, req.Rate)
+	r, err := transport.Again(ctx, o.tries, func() (result, error) { return o.ask(ctx, pcm, req.Rate) })
 	if err != nil {
 		return providers.Transcript{}, o.account.Wrap(ctx, ctx, "transcribe", err)
 	}

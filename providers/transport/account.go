@@ -89,6 +89,20 @@ func Wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// Again makes a request up to so many times, at least once, as long as another try may do better: not after a refusal
+// for a reason, nor when time is over.
+func Again[T any](ctx context.Context, tries int, ask func() (T, error)) (got T, err error) {
+	for {
+		if got, err = ask(); err == nil {
+			return got, nil
+		}
+		refused, ok := errors.AsType[*Refusal](err)
+		if tries--; tries < 1 || ctx.Err() != nil || errors.Is(err, ErrStalled) || ok && refused.Kind != providers.Unavailable {
+			return got, err
+		}
+	}
+}
+
 // Clean returns words as one line of valid text, without secrets and not too long.
 func (a Account) Clean(words string) string {
 	var shown []string

@@ -150,6 +150,10 @@ func (t *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.Clone(req.Context())
 		req.Header["Idempotency-Key"] = []string{} // net/http takes it as a sign, and does not send it
 	}
+	if scheme, socket := map[string]string{"ws": "http", "wss": "https"}[req.URL.Scheme]; socket { // of a service that has sockets, too
+		req = req.Clone(req.Context())
+		req.URL.Scheme = scheme
+	}
 	t.busy.Add(1)
 	done := sync.OnceFunc(func() { t.busy.Add(-1) })
 	resp, err := t.Transport.RoundTrip(req)

@@ -2,7 +2,9 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -82,4 +84,58 @@ func TestSecretThatBeginsAnother(t *testing.T) {
 	if got := a.Clean("sk-1234 sk-1 a%20b%2Fc a+b%2Fc"); got != "*** *** *** ***" {
 		t.Errorf("got %q", got)
 	}
+}
+
+// TestAgain: a request is made again where that may help, and as often as it may be.
+func TestAgain(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx   context.Context
+		tries int
+		fails int // before it works
+		err   error
+		asked int
+		works bool
+	}{
+		"at once":         {t.Context(), 3, 0, errors.New("down"), 1, true},
+		"the second time": {t.Context(), 3, 1, errors.New("down"), 2, true},
+		"never":           {t.Context(), 3, 9, errors.New("down"), 3, false},
+		"once, not set":   {t.Context(), 0, 9, errors.New("down"), 1, false},
+		"overloaded":      {t.Context(), 2, 1, Refused(providers.Unavailable, "", "x"), 2, true},
+		"wrong key":       {t.Context(), 3, 9, Refused(providers.Unauthorized, "", "x"), 1, false},
+		"out of time":     {t.Context(), 3, 9, ErrStalled, 1, false},
+		"ended":           {ended, 3, 9, errors.New("down"), 1, false},
+	} {
+		asked := 0
+		_, err := Again(test.ctx, test.tries, func() (int, error) {
+			if asked++; asked <= test.fails {
+				return 0, test.err
+			}
+			return 1, nil
+		})
+		if asked != test.asked || (err == nil) != test.works {
+			t.Errorf("%s: asked %d times, %v", name, asked, err)
+		}
+	}
+}
+
+// TestHTTPOfSockets: what has the address of sockets is asked by HTTP.
+func TestHTTPOfSockets(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	defer server.Close()
+	client, err := NewHTTPClient(HTTPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "ws"+strings.TrimPrefix(server.URL, "http"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil || resp.StatusCode != http.StatusTeapot {
+		t.Fatal(resp, err)
+	}
+	_ = resp.Body.Close()
 }

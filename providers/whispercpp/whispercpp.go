@@ -33,7 +33,7 @@ const (
 // Kind describes whisper.cpp servers.
 func Kind() service.Kind {
 	return service.Kind{
-		Type: "whisper-cpp", Title: "whisper.cpp server", Address: "http://127.0.0.1:8080", Free: true,
+		Type: "whisper-cpp", Title: "whisper.cpp server", Address: "http://127.0.0.1:8080", Free: true, Schemes: []string{"http", "https"},
 		More: []service.Setting{{Name: "path", Type: service.Text}, {Name: "prompt", Type: service.Text}, {Name: "no_speech", Type: service.Number}},
 		ASR:  func(s service.Section) (providers.ASR, error) { return New(s) },
 	}
@@ -85,12 +85,12 @@ func (a *ASR) recognize(ctx context.Context, pcm []int16, req providers.ASRReque
 	limit := cmp.Or(a.section.Timeouts.First, whole)
 	reqCtx, cancel := context.WithTimeoutCause(ctx, limit, transport.ErrStalled)
 	defer cancel()
-	reply, err := a.ask(reqCtx, pcm, req)
+	answer, err := transport.Again(reqCtx, a.section.Tries(), func() (reply, error) { return a.ask(reqCtx, pcm, req) })
 	if err != nil {
 		return providers.Transcript{}, a.account.Wrap(ctx, reqCtx, "transcribe", err)
 	}
-	final.Text = reply.words(a.section.Number("no_speech", noSpeech))
-	final.Language = string(text.LangNamed(reply.Language).Base())
+	final.Text = answer.words(a.section.Number("no_speech", noSpeech))
+	final.Language = string(text.LangNamed(answer.Language).Base())
 	return final, nil
 }
 
