@@ -60,6 +60,7 @@ func (t types) kind(name string) service.Kind {
 }
 
 func (ch checker) checkChains(c *Config) {
+	ch.checkVariables()
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
 		ch.checkProvider(name, c.Providers[name])
 	}
@@ -138,7 +139,7 @@ func (ch checker) checkProvider(name string, p Provider) {
 	case p.Type == "":
 		ch.bad(at("type"), "config/no-type", strings.Join(all, ", "))
 	case ch.types.roles[p.Type] == nil:
-		ch.bad(at("type"), "config/unknown-type", p.Type, prompts.Nearest(p.Type, all), strings.Join(all, ", "))
+		ch.bad(at("type"), "config/unknown-type", p.Type, nearestType(p.Type, all), strings.Join(all, ", "))
 	}
 	if p.Temp != nil {
 		within(ch, *p.Temp, 0, 2, at("temperature")...)
@@ -161,74 +162,7 @@ func (ch checker) checkProvider(name string, p Provider) {
 	within(ch, p.Transcript, 0, time.Minute, at("transcript")...)
 	within(ch, p.Timeout, 0, 10*time.Minute, at("timeout")...)
 	within(ch, p.Decoders, 0, 64, at("decoders")...)
-	ch.checkKind(name, p, ch.types.kind(p.Type))
-}
-
-// checkKind checks what the type of a section decides.
-func (ch checker) checkKind(name string, p Provider, k service.Kind) {
-	at := func(key string) []string { return []string{"providers", name, key} }
-	switch service := k.Type != "" && k.Here == nil; {
-	case p.BaseURL != "":
-		schemes := []string{"http", "https", "ws", "wss"}
-		if k.Type == "wyoming" { // it alone speaks over bare connections
-			schemes = []string{"tcp", "wyoming"}
-		}
-		ch.address(p.BaseURL, schemes, at("base_url")...)
-	case service && k.Address == "" && len(k.Regions) == 0 && len(p.MissingEnv) == 0:
-		ch.warn(at("base_url"), "config/needs-address")
-	}
-	formats := []string{"pcm", "wav", "mp3", "opus"}
-	if len(k.Formats) > 0 {
-		formats = k.Formats
-	}
-	if p.Format != "" {
-		ch.oneOf(p.Format, formats, at("format")...)
-	}
-	if regions := slices.Sorted(maps.Keys(k.Regions)); p.Region != "" && !slices.Contains(regions, p.Region) {
-		if len(regions) == 0 {
-			ch.bad(at("region"), "config/no-regions", p.Type)
-		} else {
-			ch.bad(at("region"), "config/no-region", p.Region, prompts.Nearest(p.Region, regions), strings.Join(regions, ", "))
-		}
-	}
-	ch.checkNames(name, p, k)
-	for _, key := range slices.Sorted(maps.Keys(p.Settings)) {
-		i := slices.IndexFunc(k.More, func(s service.Setting) bool { return s.Name == key })
-		if i < 0 {
-			ch.unknownKey(ch.place(at(key)...), []string{"providers", name}, key, keysOf(k))
-			continue
-		}
-		ch.setting(p.Settings[key], k.More[i], at(key)...)
-	}
-}
-
-// checkNames warns of voices and models that are known by a name which is a slip away, and
-// of keys that are missing: services have more voices and models than are known here.
-func (ch checker) checkNames(name string, p Provider, k service.Kind) {
-	at := func(key string) []string { return []string{"providers", name, key} }
-	var voices []string
-	for _, v := range k.Voices {
-		voices = append(voices, v.Name)
-	}
-	for _, language := range slices.Sorted(maps.Keys(p.Voice)) {
-		if meant, slip := prompts.Misspelt(p.Voice[language], voices); slip {
-			ch.warn(at("voice"), "config/near-voice", p.Voice[language], meant)
-		}
-	}
-	for key, model := range map[string]string{"model": p.Model, "asr_model": p.ASRModel, "tts_model": p.TTSModel} {
-		if meant, slip := prompts.Misspelt(model, slices.Concat(slices.Collect(maps.Values(k.Models))...)); slip && model != "" {
-			ch.warn(at(key), "config/near-model", model, meant)
-		}
-	}
-	if p.BaseURL != "" || len(p.Headers) > 0 || len(p.MissingEnv) > 0 {
-		return // a service of one's own may need no key
-	}
-	has := map[service.Field]bool{service.Key: p.APIKey != "", service.ID: p.AppID != "", service.Secret: p.APISecret != ""}
-	for _, e := range k.Env {
-		if slices.Contains(k.Needs, e.Field) && !has[e.Field] && ch.env[e.Name] == "" {
-			ch.warn(at(string(e.Field)), "config/needs-key", e.Name)
-		}
-	}
+	sectionChecker{ch, name, p, ch.types.kind(p.Type)}.check()
 }
 
 // warn tells of what is probably wrong with the value at a path.
@@ -237,7 +171,10 @@ func (ch checker) warn(at []string, id string, args ...any) {
 	if place != "" {
 		place += ": "
 	}
-	ch.warnings = append(ch.warnings, Warning(place+keyName(at)+": "+message.Both(id, args...)))
+	w := Warning(place + keyName(at) + ": " + message.Both(id, args...))
+	if !slices.Contains(ch.warnings, w) {
+		ch.warnings = append(ch.warnings, w)
+	}
 }
 
 // keysOf lists the keys of a section of a type.
@@ -277,11 +214,28 @@ func offersVoices(c *Config, t types, env map[string]string) bool {
 func (ch checker) address(value string, schemes []string, at ...string) {
 	scheme, rest, found := strings.Cut(value, "://")
 	if !found || rest == "" || !slices.Contains(schemes, strings.ToLower(scheme)) {
+		meant := nearestAddress(scheme, rest, schemes)
 		if _, host, user := strings.Cut(value, "@"); user {
-			value = "…@" + host
+			value, meant = "…@"+host, schemes[0]+"://…@"+host
 		}
-		ch.bad(at, "config/base-url", value, strings.Join(schemes, "://, ")+"://")
+		ch.bad(at, "config/base-url", value, strings.Join(schemes, "://, ")+"://", meant)
 	}
+}
+
+// nearestAddress makes an address that begins as it should of one that does not: safe if that was.
+func nearestAddress(scheme, rest string, schemes []string) string {
+	scheme = strings.ToLower(strings.TrimSpace(scheme))
+	if slices.Contains(schemes, scheme) {
+		return scheme + "://" + rest
+	}
+	best := schemes[0]
+	if scheme == "https" || scheme == "wss" {
+		best = schemes[min(1, len(schemes)-1)]
+	}
+	if rest == "" { // it has no scheme at all
+		rest = scheme
+	}
+	return best + "://" + strings.TrimLeft(rest, "/:")
 }
 
 // setting reports a value that a type's own setting cannot have.

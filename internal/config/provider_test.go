@@ -39,6 +39,34 @@ func TestSectionsOfServices(t *testing.T) {
 		"nowhere":              {"providers:\n  wyoming: {speed: 1.5}\ntts: [wyoming]", "", ":2: providers.wyoming.base_url: it is not set, and this service is nowhere without it"},
 		"at home as usual":     {"providers:\n  vosk: {}\nasr: [vosk]", "", ""},
 		"another's scheme":     {"providers:\n  wyoming: {base_url: 'http://127.0.0.1:10300'}", `:2: providers.wyoming.base_url: "http://127.0.0.1:10300" is no address; it begins with tcp://`, ""},
+		"another's region":     {"providers:\n  dashscope: {api_key: k, region: eastasia}", ":2: providers.dashscope.region: there is no region eastasia (did you mean intl?); there are: cn, intl, us; eastasia is one of azure", ""},
+		"no socket":            {"providers:\n  piper: {base_url: 'ws://10.0.0.2:5000'}", `it begins with http://, https:// (did you mean http://10.0.0.2:5000?)`, ""},
+		"a model's socket":     {"providers:\n  a: {type: vllm, model: m, base_url: 'wss://10.0.0.2/v1'}", `it begins with http://, https:// (did you mean https://10.0.0.2/v1?)`, ""},
+		"no scheme":            {"providers:\n  vosk: {base_url: '10.0.0.2:2700'}", `(did you mean http://10.0.0.2:2700?)`, ""},
+		"space before":         {"providers:\n  vosk: {base_url: ' ws://10.0.0.2:2700'}", `(did you mean ws://10.0.0.2:2700?)`, ""},
+		"a port":               {"providers:\n  vosk: {base_url: 'ws://10.0.0.2:99999'}", ":2: providers.vosk.base_url: there is no port 99999", ""},
+		"a whole address":      {"providers:\n  deepseek: {api_key: k, base_url: 'https://a.example/v1/chat/completions'}", ":2: providers.deepseek.base_url: leave out /chat/completions, it is added by itself (did you mean https://a.example/v1?)", ""},
+		"a webhook":            {"providers:\n  n8n: {base_url: 'http://10.0.0.2/webhook/responses'}", "", ""},
+		"region and address":   {"providers:\n  dashscope: {api_key: k, region: intl, base_url: 'https://a.example'}", "", ":2: providers.dashscope.base_url: the region intl is not used"},
+		"key's end of line":    {"providers:\n  deepseek: {api_key: \"sk-secret@\\n\"}", ":2: providers.deepseek.api_key: there is a space or an end of a line in it", ""},
+		"key's space":          {"providers:\n  iflytek: {app_id: 'a b', api_key: k, api_secret: s}", ":2: providers.iflytek.app_id: there is a space", ""},
+		"key's quotes":         {"providers:\n  deepseek: {api_key: \"'sk-secret@'\"}", ":2: providers.deepseek.api_key: the key stands in quotes", ""},
+		"full-width key":       {"providers:\n  deepseek: {api_key: ｓｋ－secret@}", ":2: providers.deepseek.api_key: there are characters in it that no key has", ""},
+		"key's word":           {"providers:\n  deepseek: {api_key: Bearer sk-secret@}", ":2: providers.deepseek.api_key: only the key itself belongs here", ""},
+		"variable's name":      {"providers:\n  deepseek: {api_key: $DEEPSEEK_API_KEY}", ":2: providers.deepseek.api_key: it is the name of a variable, not a key: write ${NAME}", ""},
+		"placeholder":          {"providers:\n  deepseek: {api_key: your-api-key}", ":2: providers.deepseek.api_key: this is a placeholder", ""},
+		"name and password":    {"providers:\n  n8n: {base_url: 'http://10.0.0.2/webhook/a', app_id: 王 小明, api_secret: a b}", "", ""},
+		"another's key":        {"providers:\n  baidu: {app_id: '1', api_key: k, api_secret: s}", "", ":2: providers.baidu.app_id: baidu takes no such key; "},
+		"negative price":       {"providers:\n  deepseek: {api_key: k, price: {output: -1}}", ":2: providers.deepseek.price: -1: a price is 0 or more", ""},
+		"negative retries":     {"providers:\n  deepseek: {api_key: k, retries: -1}", ":2: providers.deepseek.retries: -1 is not within 0 and 10", ""},
+		"time without unit":    {"providers:\n  deepseek: {api_key: k, timeout: '5'}", ":2: providers.deepseek.timeout must be a time with its unit", ""},
+		"another's voice":      {"providers:\n  edge: {voice: alloy}", "", ":2: providers.edge.voice: alloy is a voice of openai, openai-realtime; edge has others, such as zh-CN-XiaoxiaoNeural"},
+		"another role's model": {"providers:\n  openai: {api_key: k, asr_model: tts-1}", "", ":2: providers.openai.asr_model: tts-1 is a model for tts; for asr there are: gpt-4o-mini-transcribe"},
+		"voice for ears":       {"providers:\n  baidu: {api_key: k, api_secret: s, voice: alloy}", "", ":2: providers.baidu.voice: it does nothing here"},
+		"no speed":             {"providers:\n  deepgram: {api_key: k, speed: 1.2}", "", ":2: providers.deepgram.speed: it does nothing here: deepgram cannot"},
+		"no extra":             {"providers:\n  edge: {extra: {a: b}}", "", ":2: providers.edge.extra: it does nothing here"},
+		"a vendor's name":      {"providers:\n  a: {type: 讯飞, api_key: k}", `:2: providers.a.type: unknown type "讯飞" (did you mean iflytek?)`, ""},
+		"upper case":           {"providers:\n  a: {type: DashScope, api_key: k}", `(did you mean dashscope?)`, ""},
 		"a bare connection":    {"providers:\n  vosk: {base_url: 'tcp://127.0.0.1:2700'}", `:2: providers.vosk.base_url: "tcp://127.0.0.1:2700" is no address; it begins with http://`, ""},
 	}
 	for name, tt := range tests {
@@ -64,5 +92,25 @@ func TestSectionsOfServices(t *testing.T) {
 				t.Errorf("warned %q, want %q", told, tt.warned)
 			}
 		})
+	}
+}
+
+// TestVariablesOfServices: a key of the environment that can be none is told, and not shown.
+func TestVariablesOfServices(t *testing.T) {
+	_, warnings, err := Load(Options{Env: []string{`DEEPSEEK_API_KEY="sk-secret"`, "DASHSCOPE_API_KEY=sk-good", "OPENAI_API_KEY=sk-secret "}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := ""
+	for _, w := range warnings {
+		told += string(w) + "\n"
+	}
+	for _, want := range []string{"$DEEPSEEK_API_KEY: the key stands in quotes", "$OPENAI_API_KEY: there is a space"} {
+		if strings.Count(told, want) != 1 {
+			t.Errorf("%q is not told once: %s", want, told)
+		}
+	}
+	if strings.Contains(told, "sk-") || strings.Contains(told, "DASHSCOPE") {
+		t.Errorf("%s", told)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // "china" are in the Chinese cloud, whose keys are its own.
 func Kind() service.Kind {
 	return service.Kind{
-		Type: "azure", Title: "Azure Speech", Address: "https://eastasia.tts.speech.microsoft.com",
+		Type: "azure", Title: "Azure Speech", Address: "https://eastasia.tts.speech.microsoft.com", Extra: true,
 		Env:     []service.Env{{Field: service.Key, Name: "AZURE_SPEECH_KEY"}},
 		Needs:   []service.Field{service.Key},
 		Regions: regions(), Voices: voices(),

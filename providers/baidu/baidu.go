@@ -35,6 +35,7 @@ func Kind() service.Kind {
 		Env:     []service.Env{{Field: service.Key, Name: "BAIDU_API_KEY"}, {Field: service.Secret, Name: "BAIDU_SECRET_KEY"}},
 		Needs:   []service.Field{service.Key, service.Secret},
 		Address: speechAddress,
+		Schemes: []string{"http", "https"},
 		Models:  map[service.Role][]string{service.ASR: {standard, pro}},
 		More:    []service.Setting{{Name: "dev_pid", Type: service.Number}, {Name: "cuid"}},
 		ASR:     newASR,

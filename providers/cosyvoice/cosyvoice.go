@@ -44,7 +44,7 @@ var modes = []string{sft, zeroShot, crossLingual, instruct, instructClip}
 // Kind describes CosyVoice at home.
 func Kind() service.Kind {
 	return service.Kind{
-		Type: "cosyvoice", Title: "CosyVoice (local server)", Address: local, Free: true, Extra: true,
+		Type: "cosyvoice", Title: "CosyVoice (local server)", Address: local, Free: true, Extra: true, Schemes: []string{"http", "https"}, Lacks: []string{"speed"},
 		Formats: []string{"pcm"},
 		Voices:  []service.Voice{{Name: female, Language: []string{"zh"}}, {Name: male, Language: []string{"zh"}}},
 		More:    []service.Setting{{Name: "mode", Values: modes}, {Name: "prompt_wav"}, {Name: "prompt_text"}, {Name: "instruct"}},

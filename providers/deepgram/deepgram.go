@@ -19,7 +19,7 @@ func Kind() service.Kind {
 		Type: "deepgram", Title: "Deepgram", Address: cloud,
 		Env: []service.Env{{Field: service.Key, Name: "DEEPGRAM_API_KEY"}}, Needs: []service.Field{service.Key},
 		Models: map[service.Role][]string{service.ASR: {"nova-3", "nova-2", "flux-general-en", "flux-general-multi"}},
-		Voices: voices(), Formats: []string{"linear16", "mp3", "opus"}, Extra: true,
+		Voices: voices(), Formats: []string{"linear16", "mp3", "opus"}, Extra: true, Lacks: []string{"speed"},
 		More: []service.Setting{
 			{Name: "language"}, {Name: "smart_format", Type: service.Flag}, {Name: "phrases", Type: service.Flag},
 			{Name: "eot_threshold", Type: service.Number}, {Name: "eot_timeout_ms", Type: service.Number},

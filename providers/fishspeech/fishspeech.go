@@ -29,11 +29,11 @@ const (
 func Kinds() []service.Kind {
 	return []service.Kind{
 		{
-			Type: "fishspeech", Title: "Fish-speech", Address: local, Free: true, Extra: true,
+			Type: "fishspeech", Title: "Fish-speech", Address: local, Free: true, Extra: true, Schemes: []string{"http", "https"},
 			Formats: []string{"wav"}, TTS: NewLocal,
 		},
 		{
-			Type: "fishaudio", Title: "Fish Audio", Address: cloud, Extra: true,
+			Type: "fishaudio", Title: "Fish Audio", Address: cloud, Extra: true, Schemes: []string{"http", "https"},
 			Env: []service.Env{{Field: service.Key, Name: "FISH_API_KEY"}}, Needs: []service.Field{service.Key},
 			Models:  map[service.Role][]string{service.TTS: {cloudModel, "s2-pro"}},
 			Formats: []string{"pcm", "wav", "mp3", "opus"},

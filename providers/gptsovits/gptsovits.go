@@ -29,7 +29,7 @@ const (
 // and after bars what is said in it and in which language: "ref.wav|some words|en".
 func Kind() service.Kind {
 	return service.Kind{
-		Type: "gptsovits", Title: "GPT-SoVITS", Address: local, Free: true, Extra: true,
+		Type: "gptsovits", Title: "GPT-SoVITS", Address: local, Free: true, Extra: true, Schemes: []string{"http", "https"},
 		Formats: []string{"wav", "ogg", "raw"},
 		More: []service.Setting{
 			{Name: "api", Values: []string{"v2", "v1"}},

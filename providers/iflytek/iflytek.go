@@ -39,6 +39,7 @@ func Kind() service.Kind {
 		},
 		Needs:   []service.Field{service.ID, service.Key, service.Secret},
 		Address: sparkAddress,
+		Extra:   true,
 		Models:  map[service.Role][]string{service.ASR: {spark, iat}, service.TTS: {online, oral}},
 		Voices: []service.Voice{
 			{Name: "xiaoyan", Title: "Xiaoyan", Language: []string{"zh", "en"}},

@@ -29,7 +29,7 @@ const (
 // with commas between them.
 func Kind() service.Kind {
 	return service.Kind{
-		Type: "indextts", Title: "IndexTTS", Address: local, Free: true, Extra: true,
+		Type: "indextts", Title: "IndexTTS", Address: local, Free: true, Extra: true, Schemes: []string{"http", "https"}, Lacks: []string{"speed"},
 		Formats: []string{"wav", "pcm"},
 		More:    []service.Setting{{Name: "api", Values: []string{"tts", "url", "v2", "speech"}}},
 		TTS:     NewTTS,

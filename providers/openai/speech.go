@@ -93,7 +93,7 @@ func SpeechKinds() []service.Kind {
 		{Type: "kokoro", Title: "Kokoro-FastAPI", Address: "http://127.0.0.1:8880/v1", Free: true},
 	} {
 		k := v.kind()
-		k.LLM = nil
+		k.LLM, k.Schemes = nil, []string{"http", "https"}
 		out = append(out, k)
 	}
 	return out

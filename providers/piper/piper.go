@@ -30,7 +30,7 @@ const (
 // Kind describes the server.
 func Kind() service.Kind {
 	return service.Kind{
-		Type: "piper", Title: "Piper", Address: address, Free: true, Extra: true,
+		Type: "piper", Title: "Piper", Address: address, Free: true, Extra: true, Schemes: []string{"http", "https"},
 		More: []service.Setting{{Name: "speaker", Type: service.Text}},
 		TTS:  NewTTS, ListVoices: listVoices,
 	}

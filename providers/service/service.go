@@ -174,6 +174,8 @@ type Kind struct {
 	Voices  []Voice           // known ones, the default first; others may work too
 	Formats []string          // of speech that may be asked for, the default first
 	Extra   bool              // further keys of the request body are taken
+	Schemes []string          // that base_url may begin with; nil: see [Kind.Begins]
+	Lacks   []string          // settings of all kinds that this one cannot do anything with
 	More    []Setting
 	Free    bool // it costs nothing and needs no key
 	// Here tells of an engine on this machine whether what it needs for a role is there; nil: it is a service.
@@ -185,6 +187,17 @@ type Kind struct {
 	Realtime func(Section) (providers.Duplex, error)
 	// ListVoices asks the service for its voices; nil: those in Voices are all that is known.
 	ListVoices VoiceLister
+}
+
+// Begins lists what base_url may begin with: for models http and https, else also ws and wss, unless the kind says it.
+func (k Kind) Begins() []string {
+	switch {
+	case k.Schemes != nil:
+		return k.Schemes
+	case k.LLM != nil:
+		return []string{"http", "https"}
+	}
+	return []string{"http", "https", "ws", "wss"}
 }
 
 // Roles lists what a kind can do.

@@ -18,7 +18,7 @@ const listTime = 5 * time.Second
 // Kind describes the servers. One address is one server: a recogniser or a voice.
 func Kind() service.Kind {
 	return service.Kind{
-		Type: "wyoming", Title: "Wyoming (Home Assistant)", Free: true,
+		Type: "wyoming", Title: "Wyoming (Home Assistant)", Free: true, Schemes: []string{"tcp", "wyoming"}, Lacks: []string{"speed", "proxy", "api_key", "headers"},
 		More: []service.Setting{{Name: "speaker", Type: service.Text}},
 		ASR:  newASR,
 		TTS:  func(s service.Section) (providers.TTS, error) { return NewTTS(s) }, ListVoices: listVoices,
