@@ -30,7 +30,7 @@ const (
 func Kind() service.Kind {
 	return service.Kind{
 		Type: "gptsovits", Title: "GPT-SoVITS", Address: local, Free: true, Extra: true, Schemes: []string{"http", "https"},
-		Formats: []string{"wav", "ogg", "raw"},
+		Formats: []string{"wav", "raw"}, // its ogg is Vorbis
 		More: []service.Setting{
 			{Name: "api", Values: []string{"v2", "v1"}},
 			{Name: "ref_audio"}, {Name: "prompt_text"}, {Name: "prompt_lang"}, {Name: "text_lang"},
@@ -62,10 +62,8 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 		format = "wav"
 	case "raw":
 		format = "pcm"
-	case "ogg":
-		format = "opus"
 	default:
-		return nil, fmt.Errorf("format %q is none of wav, ogg and raw", s.Format)
+		return nil, fmt.Errorf("format %q is none of wav and raw", s.Format)
 	}
 	rate := s.Rate
 	if rate == 0 {

@@ -2,6 +2,7 @@ package gptsovits
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	fake "xiaozhi/internal/servicetest/gptsovits"
@@ -67,7 +68,7 @@ func TestBothInterfacesAreAsked(t *testing.T) {
 func TestSectionIsChecked(t *testing.T) {
 	for name, s := range map[string]service.Section{
 		"no voice": {},
-		"format":   {Format: "flac", Voices: map[string]string{"": "a.wav"}},
+		"format":   {Format: "ogg", Voices: map[string]string{"": "a.wav"}},
 		"proxy":    {Proxy: "ftp://x", Voices: map[string]string{"": "a.wav"}},
 	} {
 		if _, err := NewTTS(s); err == nil {
@@ -87,5 +88,16 @@ func TestRefusalsAreJudged(t *testing.T) {
 		if judge(&r); r != want {
 			t.Errorf("%s: %+v, want %+v", body, r, want)
 		}
+	}
+}
+
+// A server that was told to send ogg sends Vorbis: that is said.
+func TestVorbisIsNamed(t *testing.T) {
+	v, err := NewTTS(service.Section{Name: "x", BaseURL: fake.New(t).URL(), Voices: map[string]string{"": "a.wav"}, Extra: map[string]any{"media_type": "ogg"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := speak(t, v, providers.TTSRequest{Text: sentence}); err == nil || !strings.Contains(err.Error(), "Vorbis") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package sound
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,9 @@ const (
 	opusRate = 24000                 // Hz of PCM; the rate of the replies, so that nothing need be resampled
 	opusRoll = 80 * time.Millisecond // of packets that a decoder hears before its sound counts (RFC 7845, section 4.6)
 )
+
+// errVorbis is the error of Ogg with the older codec, which some servers at home make of "ogg".
+var errVorbis = errors.New("the server sent Ogg Vorbis, which is not read: let it send wav")
 
 // opusPlayer passes the packets of an Ogg Opus stream on, merged to those of
 // 60 ms that devices play, the last one padded. What cannot be merged is
@@ -36,6 +40,9 @@ func playOpus(r io.Reader, p *Player) error {
 	first, err := pages.Next()
 	if err != nil {
 		return short(err)
+	}
+	if bytes.HasPrefix(first, []byte("\x01vorbis")) {
+		return errVorbis
 	}
 	head, err := file.ParseOpusHead(first)
 	if err != nil {

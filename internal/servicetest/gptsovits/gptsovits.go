@@ -103,8 +103,9 @@ func (f *fake) second(w http.ResponseWriter, r *http.Request, text func(string) 
 	switch format {
 	case "wav":
 		f.send(w, r, "audio/wav", append(servicetest.WAV(rate, size), sound...))
-	case "ogg":
-		f.send(w, r, "audio/ogg", servicetest.OggOpus(f.t, text("text"), 24000))
+	case "ogg": // Vorbis: its head alone, for nobody here reads it
+		page := append([]byte("OggS\x00\x02"), make([]byte, 20)...)
+		f.send(w, r, "audio/ogg", append(append(page, 1, 30), append([]byte("\x01vorbis"), make([]byte, 23)...)...))
 	default:
 		f.send(w, r, "audio/"+format, sound)
 	}
