@@ -13,6 +13,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 	"xiaozhi/providers/sherpa/internal/capi"
 	"xiaozhi/providers/sherpa/modelfile"
@@ -32,7 +33,8 @@ type Voice struct {
 	name     string
 	log      *slog.Logger
 	kind     modelfile.Kind
-	found    string // model and library
+	tongues  []text.Lang // that the model says it speaks; nil: it does not say
+	found    string      // model and library
 	speed    float64
 	speaker  int
 	speakers []string
@@ -56,7 +58,7 @@ func NewVoice(o Options) (*Voice, error) {
 	if err != nil {
 		return nil, failed(o.Name, "open", err)
 	}
-	v := &Voice{name: o.Name, log: o.Log, kind: m.Kind, found: describe(m, lib), speed: o.Speed, speakers: m.Speakers(), choose: o.Choose, ended: make(chan struct{})}
+	v := &Voice{name: o.Name, log: o.Log, kind: m.Kind, tongues: tongues(m.Metadata["language"]), found: describe(m, lib), speed: o.Speed, speakers: m.Speakers(), choose: o.Choose, ended: make(chan struct{})}
 	count, _ := strconv.Atoi(m.Metadata["n_speakers"])
 	number, ok := v.number(o.Speaker)
 	if !ok || number >= max(1, count) {
@@ -86,6 +88,27 @@ func loadVoice(lib *capi.Library, m modelfile.Model, threads int) (*capi.Voice, 
 	return lib.NewVoice(capi.VoiceModel{
 		Kind: kinds[m.Kind], Model: m.Network, Vocoder: m.Vocoder, Voices: m.Styles, Lexicon: m.Lexicon, Tokens: m.Tokens,
 		Data: m.Data, Rules: m.Rules, Archive: m.Archives, Threads: threads,
+	})
+}
+
+// tongues reads the languages in the metadata of a voice, such as "Chinese + English". It is nil if one of
+// them is not known, as in "multi-lang, e.g., English".
+func tongues(said string) []text.Lang {
+	var out []text.Lang
+	for name := range strings.FieldsFuncSeq(said, func(r rune) bool { return r == '+' || r == ',' || r == '/' || r == '&' }) {
+		lang := text.LangNamed(strings.TrimSpace(name))
+		if lang == "" {
+			return nil
+		}
+		out = append(out, lang)
+	}
+	return out
+}
+
+// speaks reports whether the model may speak a language.
+func (v *Voice) speaks(lang text.Lang) bool {
+	return lang == "" || v.tongues == nil || slices.ContainsFunc(v.tongues, func(own text.Lang) bool {
+		return own.Base() == lang.Base() || own.IsChinese() && lang.IsChinese()
 	})
 }
 
@@ -154,7 +177,8 @@ func (v *Voice) begin(work func()) bool {
 
 // Synthesize streams PCM of one sentence, at the model's own rate. Each clause is a piece: the first comes as soon
 // as it is made. A voice that the model does not have is another provider's and is passed over. Errors: BadRequest
-// for a text that is too long, Unavailable when the model cannot be loaded or makes no sound of the text.
+// for a text that is too long and, with [providers.ErrLanguage], for a language that the model says it does not speak;
+// Unavailable when the model cannot be loaded or makes no sound of the text.
 func (v *Voice) Synthesize(ctx context.Context, req providers.TTSRequest) iter.Seq2[providers.Sound, error] {
 	return func(yield func(providers.Sound, error) bool) {
 		if err := v.synthesize(ctx, req, func(s providers.Sound) bool { return yield(s, nil) }); err != nil {
@@ -175,6 +199,11 @@ func (v *Voice) synthesize(ctx context.Context, req providers.TTSRequest, yield 
 	parts := clauses(req.Text)
 	if len(parts) == 0 {
 		return nil
+	}
+	if lang := text.TagOf(req.Language); !v.speaks(lang) {
+		return &providers.Error{
+			Provider: v.name, Op: "synthesize", Kind: providers.BadRequest, Err: fmt.Errorf("%w: %s, but %v", providers.ErrLanguage, lang, v.tongues),
+		}
 	}
 	speaker := v.speaker
 	if asked := v.choose(req); asked != "" {

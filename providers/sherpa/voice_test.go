@@ -87,6 +87,21 @@ func TestVoices(t *testing.T) {
 	}
 }
 
+// TestLanguageThatAModelLacks is left to other voices, where the model says what it speaks.
+func TestLanguageThatAModelLacks(t *testing.T) {
+	t.Parallel()
+	chinese, _ := voice(t, modelfile.VITS, nil)
+	unknown, _ := voice(t, modelfile.Matcha, nil)
+	for language, lacks := range map[string]bool{"": false, "zh": false, "zh-TW": false, "yue": false, "en": true, "de-AT": true} {
+		if _, _, err := speech(chinese.Synthesize(t.Context(), providers.TTSRequest{Text: "好", Language: language})); providers.LacksLanguage(err) != lacks || lacks && kindOf(err) != providers.BadRequest {
+			t.Errorf("%q: %v", language, err)
+		}
+		if _, _, err := speech(unknown.Synthesize(t.Context(), providers.TTSRequest{Text: "好", Language: language})); err != nil {
+			t.Errorf("%q of a model that does not say: %v", language, err)
+		}
+	}
+}
+
 // TestSpeakers chooses speakers by number and by name, by the settings and by the request.
 func TestSpeakers(t *testing.T) {
 	t.Parallel()
