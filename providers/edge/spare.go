@@ -19,13 +19,14 @@ type spare struct {
 	socket *transport.Socket
 	expiry *time.Timer
 	busy   bool // one is being opened
+	over   bool // none is kept any more
 }
 
 // want says whether the caller is to open one, and then to call put.
 func (s *spare) want() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.busy || s.socket != nil {
+	if s.busy || s.over || s.socket != nil {
 		return false
 	}
 	s.busy = true
@@ -37,7 +38,11 @@ func (s *spare) put(socket *transport.Socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy = false
-	if socket == nil {
+	switch {
+	case socket == nil:
+		return
+	case s.over:
+		socket.Close()
 		return
 	}
 	s.socket = socket
@@ -62,6 +67,25 @@ func (s *spare) takeIf(which *transport.Socket) *transport.Socket {
 	s.socket = nil
 	s.expiry.Stop()
 	return socket
+}
+
+// retire closes the socket and keeps none from now on.
+func (s *spare) retire() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	if socket := s.take(); socket != nil {
+		socket.Close()
+	}
+}
+
+// Retire closes the spare socket, and keeps none from now on.
+func (t *TTS) Retire() { t.spare.retire() }
+
+// Close is Retire, for the end of the program.
+func (t *TTS) Close() error {
+	t.Retire()
+	return nil
 }
 
 // Warm opens a socket for the next sentence, if none waits for it already.

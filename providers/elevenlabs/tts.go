@@ -83,6 +83,22 @@ func (v *speaker) Synthesize(ctx context.Context, req providers.TTSRequest) iter
 	return v.pool(pool{v.s.Voice(req, defaultVoice), language(v.model, req.Language)}).Synthesize(ctx, req)
 }
 
+// Retire closes the sockets that are kept and keeps none from now on.
+func (v *speaker) Retire() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.o.Keep = 0
+	for _, known := range v.pools {
+		known.Retire()
+	}
+}
+
+// Close is Retire, for the end of the program.
+func (v *speaker) Close() error {
+	v.Retire()
+	return nil
+}
+
 // Warm opens a socket for the voice that spoke last, or that of all languages.
 func (v *speaker) Warm(ctx context.Context) error {
 	v.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"xiaozhi/providers"
@@ -62,16 +63,40 @@ type Options struct {
 
 // Model is a service that keeps the dialogue. It may be used by any number of goroutines
 // at once. Nothing of it outlives a loop but the request that stops an answer: the next
-// turn of the dialogue waits for it, and it ends within 3 s.
+// turn of the dialogue and Close wait for it, and it ends within 3 s.
 type Model struct {
 	o     Options
 	wire  Wire
 	talks *talks
+
+	mu       sync.Mutex
+	closed   bool
+	stopping sync.WaitGroup // requests that stop answers
 }
 
 // New makes a model that speaks by a wire.
 func New(o Options, w Wire) *Model {
 	return &Model{o: o, wire: w, talks: newTalks(cmp.Or(o.Idle, keptFor))}
+}
+
+// Close waits until the answers that were given up are stopped, for 3 s at most. Others are not
+// stopped any more.
+func (m *Model) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.stopping.Wait()
+	return nil
+}
+
+// beside does something that Close waits for. It reports false after that.
+func (m *Model) beside(do func()) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed {
+		m.stopping.Go(do)
+	}
+	return !m.closed
 }
 
 // Name returns the provider's name.
@@ -170,7 +195,7 @@ func (m *Model) stop(ctx context.Context, key string, t *Turn) {
 		return
 	}
 	stopped := m.talks.stopping(key)
-	go func() {
+	if !m.beside(func() {
 		defer cancel()
 		defer stopped()
 		resp, err := m.o.Client.Do(req)
@@ -184,7 +209,10 @@ func (m *Model) stop(ctx context.Context, key string, t *Turn) {
 		if err != nil && m.o.Log != nil {
 			m.o.Log.Debug("answer not stopped", "provider", m.Name(), "err", m.o.Account.Wrap(ctx, ctx, "stop", err))
 		}
-	}()
+	}) {
+		stopped()
+		cancel()
+	}
 }
 
 // reset takes back what an earlier try has noted of the answer under way.

@@ -118,6 +118,25 @@ func read(ctx context.Context, m *Model, req providers.LLMRequest) (text string,
 	return text, failed
 }
 
+// TestCloseWaits: the request that stops an answer has an owner.
+func TestCloseWaits(t *testing.T) {
+	s := serve(t)
+	s.slow = 50 * time.Millisecond
+	m := s.model(0)
+	for range m.Generate(t.Context(), ask("a", "")) {
+		break
+	}
+	if err := m.Close(); err != nil || s.log() != "ask , stop t1" {
+		t.Errorf("error %v", err)
+	}
+	for range m.Generate(t.Context(), ask("a", "")) {
+		break
+	}
+	if got := s.log(); got != "ask t1" {
+		t.Errorf("after the end: %s", got)
+	}
+}
+
 func TestTalks(t *testing.T) {
 	s := serve(t)
 	m := s.model(0)

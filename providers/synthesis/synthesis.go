@@ -58,8 +58,9 @@ type Voice struct {
 	o       Options
 	players sound.Pool
 
-	mu   sync.Mutex
-	idle []*kept // the newest last
+	mu      sync.Mutex
+	retired bool
+	idle    []*kept // the newest last
 }
 
 // kept is a connection that waits for the next sentence.
@@ -219,24 +220,47 @@ func (v *Voice) put(conn Conn, good bool) {
 		return
 	}
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	if len(v.idle) >= v.o.Idle {
+	if full := v.retired || len(v.idle) >= v.o.Idle; full {
+		v.mu.Unlock()
 		conn.Close()
 		return
 	}
 	k := &kept{conn: conn}
 	k.timer = time.AfterFunc(v.o.Keep, func() { v.expire(k) })
 	v.idle = append(v.idle, k)
+	v.mu.Unlock()
 }
 
 // expire closes a connection that nobody wanted.
 func (v *Voice) expire(k *kept) {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	if i := slices.Index(v.idle, k); i >= 0 {
+	i := slices.Index(v.idle, k)
+	if i >= 0 {
 		v.idle = slices.Delete(v.idle, i, i+1)
+	}
+	v.mu.Unlock()
+	if i >= 0 {
 		k.conn.Close()
 	}
+}
+
+// Retire closes the connections that are kept and keeps none from now on. Sentences that are
+// being spoken go on.
+func (v *Voice) Retire() {
+	v.mu.Lock()
+	idle := v.idle
+	v.idle, v.retired = nil, true
+	v.mu.Unlock()
+	for _, k := range idle {
+		k.timer.Stop()
+		k.conn.Close()
+	}
+}
+
+// Close is Retire, for the end of the program.
+func (v *Voice) Close() error {
+	v.Retire()
+	return nil
 }
 
 // Warm opens a connection for the next sentence, if connections are kept and none is.

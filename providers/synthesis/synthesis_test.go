@@ -99,6 +99,22 @@ func TestConnectionServesManySentences(t *testing.T) {
 	})
 }
 
+func TestRetiredVoiceKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, next := &line{pieces: pieces(1)}, &line{pieces: pieces(1)}
+		v, _ := voice(Options{Keep: time.Hour}, first, next)
+		if _, err := say(t.Context(), v); err != nil || first.closed.Load() {
+			t.Fatalf("error %v, closed %v", err, first.closed.Load())
+		}
+		if err := v.Close(); err != nil || !first.closed.Load() {
+			t.Errorf("error %v, closed %v", err, first.closed.Load())
+		}
+		if d, err := say(t.Context(), v); err != nil || d == 0 || !next.closed.Load() {
+			t.Errorf("%v of sound, error %v, closed %v", d, err, next.closed.Load())
+		}
+	}) // it waits for every timer
+}
+
 func TestDeadKeptConnectionIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, next := &line{pieces: pieces(1)}, &line{pieces: pieces(1)}

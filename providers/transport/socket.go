@@ -293,15 +293,18 @@ func (s *Socket) Ping() error {
 	return s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(closeTime))
 }
 
-// Close ends the socket and returns at once: the close frame and the end of the
-// connection happen behind it, and the socket counts until then.
+// Close sends the close frame, if it goes out at once, and ends the connection without waiting
+// for the answer: it takes at most 50 ms. Whoever calls it while another is at it waits for that
+// one; the socket does not count any more then.
 func (s *Socket) Close() {
 	s.closed.Do(func() {
-		_ = s.conn.UnderlyingConn().SetReadDeadline(time.Now()) // whoever reads returns at once
-		go func() {                                             // at most closeTime and the TLS alert; the slot is its owner
-			defer s.free()
-			_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(closeTime))
-			_ = s.conn.Close()
-		}()
+		defer s.free()
+		wire := s.conn.UnderlyingConn()
+		_ = wire.SetReadDeadline(time.Now()) // whoever reads returns at once
+		_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(closeTime))
+		if t, ok := wire.(*tls.Conn); ok {
+			wire = t.NetConn() // the end of TLS might wait for 5 s
+		}
+		_ = wire.Close()
 	})
 }

@@ -78,6 +78,19 @@ func newTTS(s service.Section) (providers.TTS, error) {
 // Name returns the section's name.
 func (v *voices) Name() string { return v.section.Name }
 
+// Retire closes the connections that are kept and keeps none from now on.
+func (v *voices) Retire() {
+	for _, d := range v.drivers {
+		d.Retire()
+	}
+}
+
+// Close is Retire, for the end of the program.
+func (v *voices) Close() error {
+	v.Retire()
+	return nil
+}
+
 // Warm gets a connection ready for the voice that speaks as a rule.
 func (v *voices) Warm(ctx context.Context) error {
 	return v.driver(v.voice(providers.TTSRequest{})).Warm(ctx)
