@@ -168,6 +168,7 @@ func (t *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	t.multiplexed.Store(resp.ProtoMajor == 2)
 	resp.Body = &countedBody{ReadCloser: resp.Body, done: done}
+	unpack(resp)
 	return resp, nil
 }
 

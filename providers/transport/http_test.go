@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -47,6 +49,60 @@ func TestRedirectsStayAtTheirHost(t *testing.T) {
 	}
 	if asked != 1 {
 		t.Errorf("the other place was asked %d times", asked)
+	}
+}
+
+// TestPackedBodies: a body packed by gzip, though nobody asked for it, is read as it comes.
+func TestPackedBodies(t *testing.T) {
+	t.Parallel()
+	read := make(chan struct{})
+	s := servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		if r.URL.Path == "/none" {
+			return
+		}
+		packed := gzip.NewWriter(w)
+		_, _ = io.WriteString(packed, "data: one\n\n")
+		_ = packed.Flush()
+		_ = http.NewResponseController(w).Flush()
+		<-read
+		_, _ = io.WriteString(packed, "data: two\n\n")
+		if r.URL.Path != "/cut" {
+			_ = packed.Close()
+		}
+	})
+	client, err := NewHTTPClient(HTTPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) io.ReadCloser {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.Body
+	}
+	body := get("/")
+	first := make([]byte, 11)
+	if _, err := io.ReadFull(body, first); err != nil || string(first) != "data: one\n\n" {
+		t.Errorf("before the end: %q, %v", first, err)
+	}
+	close(read)
+	rest, err := io.ReadAll(body)
+	if err != nil || string(rest) != "data: two\n\n" {
+		t.Errorf("the rest: %q, %v", rest, err)
+	}
+	_ = body.Close()
+	for path, want := range map[string]error{"/none": nil, "/cut": io.ErrUnexpectedEOF} {
+		body := get(path)
+		if _, err := io.ReadAll(body); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+		_ = body.Close()
 	}
 }
 

@@ -96,13 +96,35 @@ func ReadRefusal(resp *http.Response) *Refusal {
 	return e
 }
 
-// retryAfter reads the header's form in seconds; the form with a date is rare and taken as not given.
+// longestAfter bounds the wait that a service may ask for.
+const longestAfter = time.Hour
+
+// retryAfter returns how long a service wants to be left alone; 0 if it does not say. It is
+// told in seconds, in milliseconds by a header of its own, or as a date, which is compared
+// with the service's own clock where that is told.
 func retryAfter(h http.Header) time.Duration {
-	seconds, err := strconv.ParseFloat(h.Get("Retry-After"), 64)
-	if err != nil || !(seconds > 0 && seconds <= 3600) { // so that NaN is none
+	said := strings.TrimSpace(h.Get("Retry-After"))
+	for _, form := range []struct {
+		number string
+		unit   time.Duration
+	}{{h.Get("Retry-After-Ms"), time.Millisecond}, {said, time.Second}} {
+		n, err := strconv.ParseFloat(strings.TrimSpace(form.number), 64)
+		if err == nil && n > 0 && n <= longestAfter.Seconds()*float64(time.Second/form.unit) { // so that NaN is none
+			return time.Duration(n * float64(form.unit))
+		}
+	}
+	until, err := http.ParseTime(said)
+	if err != nil {
 		return 0
 	}
-	return time.Duration(seconds * float64(time.Second))
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	if after := until.Sub(now); after > 0 && after <= longestAfter {
+		return after
+	}
+	return 0
 }
 
 // ErrorMessage finds the words in {"error": {"message": …}}, {"error": "…"} and

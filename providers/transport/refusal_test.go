@@ -45,9 +45,22 @@ func FuzzRefusal(f *testing.F) {
 }
 
 func TestRetryAfter(t *testing.T) {
-	for in, want := range map[string]time.Duration{"": 0, "2": 2 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "1e9": 0, "Wed, 21 Oct 2026 07:28:00 GMT": 0, "NaN": 0} {
-		if got := retryAfter(http.Header{"Retry-After": {in}}); got != want {
+	const date = "Wed, 21 Oct 2026 07:28:00 GMT"
+	soon := time.Now().Add(30 * time.Second).UTC().Format(http.TimeFormat)
+	for in, want := range map[string]time.Duration{
+		"": 0, "2": 2 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "1e9": 0, date: 0, "NaN": 0, soon: 30 * time.Second, "soon": 0,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {in}}); (got - want).Abs() > 2*time.Second || (got == 0) != (want == 0) {
 			t.Errorf("%q: %v, want %v", in, got, want)
+		}
+	}
+	for want, h := range map[time.Duration]http.Header{
+		2 * time.Second:        {"Retry-After": {date}, "Date": {"Wed, 21 Oct 2026 07:27:58 GMT"}}, // its clock counts, not ours
+		300 * time.Millisecond: {"Retry-After": {"1"}, "Retry-After-Ms": {"300"}},
+		0:                      {"Retry-After": {date}, "Date": {date}},
+	} {
+		if got := retryAfter(h); got != want {
+			t.Errorf("%v: %v, want %v", h, got, want)
 		}
 	}
 }
