@@ -11,7 +11,7 @@ import (
 const maxFunctionName = 64
 
 // FunctionNames gives each of names, in order, one that a model takes for a function:
-// [A-Za-z0-9_-]{1,64}. A name that is taken gets _2, _3 …, one that is too long or has letters
+// [A-Za-z_][A-Za-z0-9_-]{0,63}. A name that is taken gets _2, _3 …, one that is too long or has letters
 // beyond ASCII gets a hash of the whole, so that the same names always come out the same and
 // no two alike. The place of an empty name stays "".
 func FunctionNames(names []string) []string {
@@ -35,6 +35,9 @@ func FunctionNames(names []string) []string {
 	return out
 }
 
+// opens reports whether a name may begin with that byte: not all models take a digit or a hyphen there.
+func opens(c byte) bool { return c != '-' && (c < '0' || c > '9') }
+
 // FunctionName returns the function name for a tool, before names that are alike are told apart.
 func FunctionName(name string) string {
 	var b strings.Builder
@@ -50,6 +53,9 @@ func FunctionName(name string) string {
 		}
 	}
 	base := b.String()
+	if base != "" && !opens(base[0]) {
+		base = "_" + base
+	}
 	if exact && len(base) <= maxFunctionName {
 		return base
 	}

@@ -65,7 +65,7 @@ func (e Echo) For(owner string) string {
 
 // ToolSpec is a tool as the model sees it.
 type ToolSpec struct {
-	Name        string // [A-Za-z0-9_-]{1,64}
+	Name        string // [A-Za-z_][A-Za-z0-9_-]{0,63}
 	Description string
 	Parameters  json.RawMessage // JSON Schema of type object
 }
