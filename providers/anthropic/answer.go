@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,10 @@ type event struct {
 		Name string `json:"name"`
 		Text string `json:"text"`
 		Data string `json:"data"` // of a thought that may not be read
+		// What others than Anthropic give at once.
+		Input     json.RawMessage `json:"input"`
+		Thinking  string          `json:"thinking"`
+		Signature string          `json:"signature"`
 	} `json:"content_block"`
 	Delta struct {
 		Type       string `json:"type"`
@@ -49,6 +54,7 @@ type usage struct {
 type block struct {
 	kind, id, name string
 	text           strings.Builder // arguments or thought
+	input          string          // arguments that came at once
 	signature      string
 	data           string
 }
@@ -68,7 +74,7 @@ func (a *answer) Event(e sse.Event, give generation.Give) (bool, error) {
 	if err := json.Unmarshal(e.Data, &ev); err != nil {
 		return false, fmt.Errorf("an event is not the JSON expected: %w", err)
 	}
-	switch ev.Type {
+	switch cmp.Or(ev.Type, e.Name) {
 	case "error":
 		if fault := generation.FaultOf(e.Data); fault != nil {
 			return false, fault.Refusal()
@@ -80,10 +86,7 @@ func (a *answer) Event(e sse.Event, give generation.Give) (bool, error) {
 		if a.open == nil {
 			a.open = map[int]*block{}
 		}
-		a.open[ev.Index] = &block{kind: ev.Block.Type, id: ev.Block.ID, name: ev.Block.Name, data: ev.Block.Data}
-		if ev.Block.Type == "text" {
-			give(providers.Delta{Text: ev.Block.Text})
-		}
+		a.start(&ev, give)
 	case "content_block_delta":
 		a.delta(&ev, give)
 	case "content_block_stop":
@@ -98,6 +101,20 @@ func (a *answer) Event(e sse.Event, give generation.Give) (bool, error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// start takes the beginning of a block.
+func (a *answer) start(ev *event, give generation.Give) {
+	b := &block{kind: ev.Block.Type, id: ev.Block.ID, name: ev.Block.Name, data: ev.Block.Data, input: string(ev.Block.Input), signature: ev.Block.Signature}
+	a.open[ev.Index] = b
+	switch b.kind {
+	case "text":
+		a.spoke = a.spoke || ev.Block.Text != ""
+		give(providers.Delta{Text: ev.Block.Text})
+	case "thinking":
+		b.text.WriteString(ev.Block.Thinking)
+		give(providers.Delta{Thought: ev.Block.Thinking})
+	}
 }
 
 // count keeps what the answer has cost so far.
@@ -143,7 +160,7 @@ func (a *answer) stop(index int, give generation.Give) error {
 			c.ID = generation.NewID()
 		}
 		if c.Arguments == "" {
-			c.Arguments = "{}"
+			c.Arguments = string(generation.Object(b.input))
 		}
 		give(providers.Delta{ToolCalls: []providers.ToolCall{c}})
 	case "thinking":

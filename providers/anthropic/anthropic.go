@@ -5,6 +5,7 @@ package anthropic
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/generation"
@@ -39,7 +40,11 @@ type LLM struct {
 
 // New makes the model of a section. It asks the server nothing.
 func New(s service.Section) (*LLM, error) {
-	o, at, err := generation.FromSection(s, service.LLM, s.Address(nil, DefaultAddress), Kind().Models[service.LLM][0])
+	address := strings.TrimRight(s.Address(nil, DefaultAddress), "/")
+	for _, end := range []string{"/messages", "/v1"} { // as other programs want it
+		address = strings.TrimSuffix(address, end)
+	}
+	o, at, err := generation.FromSection(s, service.LLM, address, Kind().Models[service.LLM][0])
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +88,7 @@ func (w *wire) Request(ctx context.Context, req providers.LLMRequest) (*http.Req
 	if system != "" {
 		body["system"] = system
 	}
-	if len(req.Tools) > 0 {
+	if len(req.Tools) > 0 && !(req.NoTools && w.refused.Has("tool_choice")) {
 		body["tools"] = tools(req.Tools)
 		if req.NoTools {
 			body["tool_choice"] = map[string]any{"type": "none"}

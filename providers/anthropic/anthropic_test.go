@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"xiaozhi/providers"
@@ -86,7 +88,7 @@ func TestRequest(t *testing.T) {
 	}
 	second := s.Body["messages"].([]any)[1].(map[string]any)["content"].([]any)[3].(map[string]any)["id"].(string)
 	providertest.WantJSON(t, s.Body, `{"model":"claude-haiku-4-5","max_tokens":99,"stream":true,"system":"be kind","thinking":{"type":"disabled"},"cache_control":{"type":"ephemeral"},"top_k":3,
-	 "tool_choice":{"type":"none"},"tools":[{"name":"lamp","description":"d","input_schema":{"type":"object"}},{"name":"now","input_schema":{"type":"object","properties":{}}}],
+	 "tool_choice":{"type":"none"},"tools":[{"name":"lamp","description":"d","input_schema":{"type":"object","properties":{}}},{"name":"now","input_schema":{"type":"object","properties":{}}}],
 	 "messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"cG5n"}},{"type":"text","text":"look"}]},
 	  {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"sig"},{"type":"text","text":"I see"},
 	   {"type":"tool_use","id":"c1","name":"lamp","input":{"on":true}},{"type":"tool_use","id":"`+second+`","name":"now","input":{}}]},
@@ -160,4 +162,19 @@ func FuzzAnswer(f *testing.F) {
 		}
 		_ = a.End(give)
 	})
+}
+
+// Others who speak this protocol give a call's arguments at once, and name events only beside them.
+func TestImitators(t *testing.T) {
+	s := serve(t, "event: content_block_start\ndata: {\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"lamp\",\"input\":{\"on\":true}}}\n\n"+
+		"event: content_block_stop\ndata: {\"index\":0}\n\nevent: message_delta\ndata: {\"delta\":{\"stop_reason\":\"tool_use\"}}\n\n")
+	if got, err := providertest.ReadAnswer(t, s.model(t, nil), providertest.Hi()); err != nil || len(got.Calls) != 1 || got.Calls[0].Arguments != `{"on":true}` {
+		t.Errorf("%+v, %v", got, err)
+	}
+	q := providertest.Hi()
+	q.Messages = append(q.Messages, providers.Message{Role: providers.RoleAssistant, Content: " \n"}, providers.Message{Role: providers.RoleUser, Content: " "})
+	_, _ = providertest.ReadAnswer(t, s.model(t, func(s *service.Section) { s.BaseURL += "/v1/" }), q) // the path is the same
+	if raw := s.Body["messages"].([]any); len(raw) != 1 || !strings.HasSuffix(fmt.Sprint(raw[0]), "[text:… type:text]] role:user]") {
+		t.Errorf("blank texts: %v", raw)
+	}
 }

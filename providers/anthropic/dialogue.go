@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/generation"
@@ -51,11 +52,7 @@ type (
 func tools(specs []providers.ToolSpec) []tool {
 	out := make([]tool, len(specs))
 	for i, spec := range specs {
-		schema := spec.Parameters
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		out[i] = tool{spec.Name, spec.Description, schema}
+		out[i] = tool{spec.Name, spec.Description, generation.Schema(spec.Parameters)}
 	}
 	return out
 }
@@ -99,15 +96,18 @@ func userBlocks(m *providers.Message) (out []any) {
 	for _, image := range m.Images {
 		out = append(out, imageBlock{"image", imageSource{"base64", image.MIMEType, base64.StdEncoding.EncodeToString(image.Data)}})
 	}
-	if m.Content != "" || len(out) == 0 {
+	if !blank(m.Content) || len(out) == 0 {
 		out = append(out, textBlock{"text", notEmpty(m.Content)})
 	}
 	return out
 }
 
-// notEmpty is for texts that must not be empty.
+// blank reports whether a text is refused because it holds nothing.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// notEmpty is for texts that must not be blank.
 func notEmpty(text string) string {
-	if text == "" {
+	if blank(text) {
 		return "…"
 	}
 	return text
@@ -121,7 +121,7 @@ func assistantBlocks(m *providers.Message, owner string, ids *generation.IDs) (o
 			out = append(out, raw)
 		}
 	}
-	if m.Content != "" {
+	if !blank(m.Content) {
 		out = append(out, textBlock{"text", m.Content})
 	}
 	for _, c := range m.ToolCalls {

@@ -120,7 +120,7 @@ func (a *answer) finish(reason, words string) (bool, error) {
 	case "", "FINISH_REASON_UNSPECIFIED":
 		return false, nil
 	case "STOP", "MAX_TOKENS":
-	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER":
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE", "OTHER":
 		if !a.spoke {
 			return false, transport.Refused(providers.Unavailable, reason, strings.TrimSpace("the model gave no answer "+words))
 		}

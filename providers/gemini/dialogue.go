@@ -52,8 +52,8 @@ func declarations(specs []providers.ToolSpec) []map[string]any {
 	out := make([]map[string]any, len(specs))
 	for i, spec := range specs {
 		out[i] = map[string]any{"name": spec.Name, "description": spec.Description}
-		if len(spec.Parameters) > 0 {
-			out[i]["parametersJsonSchema"] = spec.Parameters
+		if !generation.TakesNothing(spec.Parameters) { // an object without properties is refused
+			out[i]["parametersJsonSchema"] = generation.Schema(spec.Parameters)
 		}
 	}
 	return out

@@ -35,7 +35,11 @@ type LLM struct {
 
 // New makes the model of a section. It asks the server nothing.
 func New(s service.Section) (*LLM, error) {
-	o, at, err := generation.FromSection(s, service.LLM, s.Address(nil, DefaultAddress), Kind().Models[service.LLM][0])
+	address := strings.TrimRight(s.Address(nil, DefaultAddress), "/")
+	if u, err := url.Parse(address); err == nil && u.Path == "" {
+		address += "/v1beta"
+	}
+	o, at, err := generation.FromSection(s, service.LLM, strings.TrimSuffix(address, "/models"), Kind().Models[service.LLM][0])
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +71,7 @@ func (w *wire) headers() []string { return []string{"x-goog-api-key", w.s.Key.Re
 // Request makes the request of a step.
 func (w *wire) Request(ctx context.Context, req providers.LLMRequest) (*http.Request, error) {
 	unsigned := ""
-	if strings.HasPrefix(w.model, "gemini-3") {
+	if w.signs() {
 		unsigned = skipSignature
 	}
 	system, contents := dialogue(req.Messages, generation.Owner(w.account.Name, w.model), unsigned)
@@ -94,6 +98,13 @@ func (w *wire) Request(ctx context.Context, req providers.LLMRequest) (*http.Req
 // models refuse a call that has none.
 const skipSignature = "skip_thought_signature_validator"
 
+// signs reports whether it is a model that wants the signatures of its calls back, as all do
+// from Gemini 3 on. A name without a number stands for the newest.
+func (w *wire) signs() bool {
+	version, gemini := strings.CutPrefix(w.model, "gemini-")
+	return gemini && !strings.HasPrefix(version, "1") && !strings.HasPrefix(version, "2")
+}
+
 // generationConfig holds the limits of an answer, and as little thinking as the model allows.
 func (w *wire) generationConfig() map[string]any {
 	config := map[string]any{}
@@ -102,7 +113,9 @@ func (w *wire) generationConfig() map[string]any {
 		config["thinkingConfig"] = map[string]any{"thinkingBudget": 0}
 	case strings.HasPrefix(w.model, "gemini-2.5-pro"):
 		config["thinkingConfig"] = map[string]any{"thinkingBudget": 128}
-	case strings.HasPrefix(w.model, "gemini-3"):
+	case w.signs() && strings.Contains(w.model, "-pro"), w.signs() && w.refused.Has(minimal):
+		config["thinkingConfig"] = map[string]any{"thinkingLevel": "LOW"}
+	case w.signs():
 		config["thinkingConfig"] = map[string]any{"thinkingLevel": "MINIMAL"}
 	}
 	if w.s.Temperature != nil {
@@ -117,8 +130,11 @@ func (w *wire) generationConfig() map[string]any {
 	return config
 }
 
-// thinking is what is remembered when the model refuses how it is told to think.
-const thinking = "thinking"
+// What is remembered when the model refuses how it is told to think.
+const (
+	thinking = "thinking"
+	minimal  = "as little as that"
+)
 
 // Answer begins to read an answer.
 func (w *wire) Answer(providers.LLMRequest) generation.Answer {
@@ -131,8 +147,8 @@ func (w *wire) Adapt(r *transport.Refusal, said []byte) bool {
 		return false
 	}
 	for _, key := range []string{"thinking", "thinkingConfig", "thinking_config", "thinkingBudget", "thinking_budget", "thinkingLevel", "thinking_level"} {
-		if generation.Names(said, key) {
-			return w.refused.Note(thinking)
+		if generation.Names(said, key) { // at first the level may be too low
+			return w.signs() && !strings.Contains(w.model, "-pro") && w.refused.Note(minimal) || w.refused.Note(thinking)
 		}
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/sse"
+	"xiaozhi/providers/transport"
 )
 
 const answered = `data: {"candidates":[{"content":{"role":"model","parts":[{"text":"hm","thought":true},{"text":"Hel"}]}}],"usageMetadata":{"promptTokenCount":9}}
@@ -53,7 +54,7 @@ func TestRequest(t *testing.T) {
 	}
 	providertest.WantJSON(t, s.Body, `{"systemInstruction":{"parts":[{"text":"be kind"}]},"generationConfig":{"maxOutputTokens":99,"thinkingConfig":{"thinkingBudget":0}},
 	 "toolConfig":{"functionCallingConfig":{"mode":"NONE"}},
-	 "tools":[{"functionDeclarations":[{"name":"lamp","description":"d","parametersJsonSchema":{"type":"object"}},{"name":"now","description":""}]}],
+	 "tools":[{"functionDeclarations":[{"name":"lamp","description":"d"},{"name":"now","description":""}]}],
 	 "contents":[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"cG5n"}},{"text":"look"}]},
 	  {"role":"model","parts":[{"text":"I see","thoughtSignature":"t1"},{"functionCall":{"id":"f1","name":"lamp","args":{"on":true}},"thoughtSignature":"c1"},{"functionCall":{"name":"now","args":{}}}]},
 	  {"role":"user","parts":[{"functionResponse":{"id":"f1","name":"lamp","response":{"output":"done"}}},{"functionResponse":{"name":"now","response":{"output":"9:00"}}},{"text":"and?"}]}]}`)
@@ -133,4 +134,32 @@ func FuzzAnswer(f *testing.F) {
 			_ = a.End(give)
 		}
 	})
+}
+
+// How little a model is made to think, and where it is asked, by its name.
+func TestModels(t *testing.T) {
+	for model, want := range map[string]string{
+		"gemini-2.5-flash-lite": `{"thinkingBudget":0}`, "gemini-2.5-pro": `{"thinkingBudget":128}`, "gemini-3.5-flash-lite": `{"thinkingLevel":"MINIMAL"}`,
+		"gemini-3.1-pro-preview": `{"thinkingLevel":"LOW"}`, "gemini-flash-lite-latest": `{"thinkingLevel":"MINIMAL"}`, "gemini-2.0-flash": `null`, "gemma-4-27b-it": `null`,
+	} {
+		w := &wire{model: model}
+		providertest.WantJSON(t, w.generationConfig()["thinkingConfig"], want)
+	}
+	w := &wire{model: "gemini-3.5-flash"}
+	for _, want := range []string{`{"thinkingLevel":"LOW"}`, `null`} {
+		if !w.Adapt(&transport.Refusal{Status: 400}, []byte("Thinking level MINIMAL is not supported for this model: thinking_level")) {
+			t.Error("it does not adapt")
+		}
+		providertest.WantJSON(t, w.generationConfig()["thinkingConfig"], want)
+	}
+}
+
+// An address is taken as people write it.
+func TestAddresses(t *testing.T) {
+	for _, end := range []string{"", "/", "/v1beta", "/v1beta/", "/v1beta/models"} {
+		l, err := New(service.Section{Name: "g", Key: "k", BaseURL: "https://proxy.example:8443" + end, Proxy: "none"})
+		if err != nil || l.w.at.Base != "https://proxy.example:8443/v1beta" {
+			t.Errorf("%q: %v, %v", end, l, err)
+		}
+	}
 }

@@ -36,6 +36,8 @@ type attempt struct {
 	text    int  // bytes of text so far
 	usage   providers.Usage
 	echo    providers.Echo
+	calls   map[string]bool // ids of calls, those of the dialogue too; nil: they were not looked at
+	step    *providers.LLMRequest
 }
 
 // maxText bounds the text of an answer, in bytes: hours of speech.
@@ -46,6 +48,7 @@ func (a *attempt) run(ctx context.Context, req providers.LLMRequest) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	a.step = &req
 	reqCtx, g, cancel := transport.NewGuard(ctx)
 	defer cancel()
 	g.Arm(time.Until(a.deadline))
@@ -173,11 +176,31 @@ func (a *attempt) give(d providers.Delta) {
 		return
 	}
 	a.stage = max(a.stage, begun)
+	a.tellApart(d.ToolCalls)
 	a.text += len(d.Text)
 	if d.Text != "" || len(d.ToolCalls) > 0 {
 		a.stage = spoken
 	}
 	a.emit(d)
+}
+
+// tellApart gives another id to a call whose id an earlier one has, in the answer or in the
+// dialogue: some servers count anew in each answer, or give all calls the same.
+func (a *attempt) tellApart(calls []providers.ToolCall) {
+	if len(calls) > 0 && a.calls == nil {
+		a.calls = map[string]bool{}
+		for i := range a.step.Messages {
+			for _, c := range a.step.Messages[i].ToolCalls {
+				a.calls[c.ID] = true
+			}
+		}
+	}
+	for i := range calls {
+		if a.calls[calls[i].ID] {
+			calls[i].ID = NewID()
+		}
+		a.calls[calls[i].ID] = true
+	}
 }
 
 // emit yields a delta that is not empty.

@@ -134,10 +134,65 @@ func TestIDs(t *testing.T) {
 	if short.Of("abcdefghi") != "abcdefghi" || short.Of("") != "" || short.Of("call_1") == short.Of("call_2") {
 		t.Error("an id that fits was changed, or two are the same")
 	}
+	loose := IDs{Loose: true}
+	if own := "functions.get_weather:0"; loose.Of(own) != own || loose.Of("functions.天气:0") == "functions.天气:0" {
+		t.Error("an id of a model that counts in it was changed, or one was not that no service takes")
+	}
 	var long IDs
 	if long.Of("call_1") != "call_1" || len(long.Of(strings.Repeat("x", 100))) > maxID {
 		t.Error("ids of no certain length")
 	}
+}
+
+// Every call of a dialogue has an id of its own, whatever a server calls them.
+func TestCallsAreToldApart(t *testing.T) {
+	said := providers.LLMRequest{Messages: []providers.Message{{Role: providers.RoleAssistant, ToolCalls: []providers.ToolCall{{ID: "call_0"}}}}}
+	a := &attempt{m: New(Options{}, nil), step: &said, yield: func(providers.Delta, error) bool { return true }}
+	calls := []providers.ToolCall{{ID: "call_0", Name: "a"}, {ID: "x", Name: "b"}, {ID: "x", Name: "c"}}
+	a.give(providers.Delta{ToolCalls: calls[:1]})
+	a.give(providers.Delta{ToolCalls: calls[1:]})
+	if calls[0].ID == "call_0" || calls[1].ID != "x" || calls[2].ID == "x" || calls[2].ID == calls[0].ID {
+		t.Errorf("%+v", calls)
+	}
+}
+
+func TestSchema(t *testing.T) {
+	for in, want := range map[string]string{
+		``:                  `{"type":"object","properties":{}}`,
+		`null`:              `{"type":"object","properties":{}}`,
+		`[]`:                `{"type":"object","properties":{}}`,
+		`{}`:                `{"properties":{},"type":"object"}`,
+		`{"type":"object"}`: `{"properties":{},"type":"object"}`,
+		`{"type":"object","properties":null,"required":null}`:                                                             `{"properties":{},"type":"object"}`,
+		`{"type":"object","properties":{"a":{"anyOf":[{}]}},"b":1}`:                                                       `{"type":"object","properties":{"a":{"anyOf":[{}]}},"b":1}`,
+		`{"anyOf":[{"properties":{"a":{}},"required":["a"]},{"properties":{"b":{}}}]}`:                                    `{"properties":{"a":{},"b":{}},"type":"object"}`,
+		`{"allOf":[{"properties":{"a":{}},"required":["a"]},{"$ref":"#/$defs/x"}],"$defs":{"x":{"properties":{"b":{}}}}}`: `{"$defs":{"x":{"properties":{"b":{}}}},"properties":{"a":{},"b":{}},"required":["a"],"type":"object"}`,
+	} {
+		if got := string(Schema(json.RawMessage(in))); got != want {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
+	const tree = `{"type":"object","properties":{"t":{"$ref":"#/$defs/t","title":"T"},"u":{"$ref":"#/$defs/none"}},"$defs":{"t":{"type":"object","properties":{"next":{"$ref":"#/$defs/t"},"n":{"$ref":"#/$defs/n"}}},"n":{"type":"number"}}}`
+	if got, want := string(Schema(json.RawMessage(tree), "$ref")), `{"properties":{"t":{"properties":{"n":{"type":"number"},"next":{"type":"object"}},"title":"T","type":"object"},"u":{}},"type":"object"}`; got != want {
+		t.Errorf("references: %s", got)
+	}
+	if !TakesNothing(nil) || !TakesNothing(json.RawMessage(`{"type":"object"}`)) || TakesNothing(json.RawMessage(tree)) {
+		t.Error("what takes nothing")
+	}
+}
+
+// Schemas are of strangers: whatever they hold, what is sent is that of an object, and not much more than it was.
+func FuzzSchema(f *testing.F) {
+	f.Add([]byte(`{"anyOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"}]}}}`))
+	f.Add([]byte(`{"type":"object","properties":{"$ref":{"$ref":"#/properties"}},"required":["a"]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, keys := range [][]string{nil, {"$ref", "additionalProperties"}} {
+			var v map[string]any
+			if out := Schema(raw, keys...); json.Unmarshal(out, &v) != nil || v["type"] != "object" || len(out) > (maxParts+10)*(len(raw)+100) {
+				t.Errorf("%s became %s", raw, out)
+			}
+		}
+	})
 }
 
 func FuzzFaultOf(f *testing.F) {

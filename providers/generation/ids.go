@@ -1,21 +1,23 @@
 package generation
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"hash/fnv"
-	"slices"
 	"strings"
 )
 
 // maxID is the longest id of a call that every service takes.
 const maxID = 40
 
+// maxLoose is the longest one where points are taken: it holds the name of a function.
+const maxLoose = 96
+
 // IDs gives the calls of one request ids that a service takes, the same to a call and to
 // its result. The ids that come with a dialogue may be another service's.
 type IDs struct {
 	Short bool // nine letters and digits, no more and no less
+	Loose bool // points and colons are taken, too: models that count their calls in their ids want those back
 
 	given map[string]string
 	used  map[string]bool
@@ -41,12 +43,12 @@ func (s *IDs) Of(id string) string {
 }
 
 func (s *IDs) fits(id string) bool {
-	if s.Short && len(id) != shortID || len(id) > maxID {
+	if s.Short && len(id) != shortID || len(id) > maxID && !s.Loose || len(id) > maxLoose {
 		return false
 	}
 	return !strings.ContainsFunc(id, func(r rune) bool {
 		alphanumeric := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return !alphanumeric && (s.Short || r != '_' && r != '-')
+		return !alphanumeric && (s.Short || r != '_' && r != '-' && (!s.Loose || r != '.' && r != ':'))
 	})
 }
 
@@ -65,42 +67,6 @@ func (s *IDs) made(id string) string {
 		return string(out)
 	}
 	return "call_" + string(out)
-}
-
-// Without returns a schema without keys that a service refuses, wherever they stand
-// beside a type. A schema that has none of them, or is no JSON, is returned as it is.
-func Without(schema json.RawMessage, keys ...string) json.RawMessage {
-	if !slices.ContainsFunc(keys, func(key string) bool { return bytes.Contains(schema, []byte(`"`+key+`"`)) }) {
-		return schema
-	}
-	var v any
-	if json.Unmarshal(schema, &v) != nil {
-		return schema
-	}
-	strip(v, keys, false)
-	out, err := json.Marshal(v)
-	if err != nil {
-		return schema
-	}
-	return out
-}
-
-// strip takes the keys out of a schema. names: the keys of v are names of properties.
-func strip(v any, keys []string, names bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, value := range v {
-			if !names && slices.Contains(keys, key) {
-				delete(v, key)
-				continue
-			}
-			strip(value, keys, !names && (key == "properties" || key == "$defs"))
-		}
-	case []any:
-		for _, value := range v {
-			strip(value, keys, false)
-		}
-	}
 }
 
 // NewID returns an id for a call of a service that gives none.

@@ -2,17 +2,17 @@ package generation
 
 import "strings"
 
-const (
-	thinkOpen  = "<think>"
-	thinkClose = "</think>"
-)
+// tags are the names of the tags that models put around their thoughts.
+func tags() []string { return []string{"think", "thinking", "thought"} }
 
-// ThinkFilter tells <think>…</think> in a stream of text from the answer. The
-// tags may be split anywhere. Its zero value is ready.
+// ThinkFilter tells <think>…</think> in a stream of text from the answer, and the other
+// tags that models put around thoughts. The tags may be split anywhere. An end without a
+// beginning, which some servers leave of a thought that they have taken out, is dropped. Its
+// zero value is ready.
 type ThinkFilter struct {
-	inside bool
-	held   string // the beginning of what may become a tag
-	solid  bool   // white space before this, at the beginning and after a thought, is not part of the answer
+	end   string // the tag that ends the thought that was begun; "": none was
+	held  string // the beginning of what may become a tag
+	solid bool   // white space before this, at the beginning and after a thought, is not part of the answer
 }
 
 // Push takes the next piece and gives what is certain by now.
@@ -21,24 +21,46 @@ func (f *ThinkFilter) Push(piece string) (text, thought string) {
 	f.held = ""
 	var texts, thoughts strings.Builder
 	for rest != "" {
-		tag := thinkOpen
-		if f.inside {
-			tag = thinkClose
-		}
-		before, after, found := strings.Cut(rest, tag)
-		if !found {
-			keep := overlap(rest, tag)
-			before, f.held = rest[:len(rest)-keep], rest[len(rest)-keep:]
-		}
-		f.put(before, &texts, &thoughts)
-		if !found {
+		at, tag := f.find(rest)
+		if tag == "" {
+			f.put(rest[:at], &texts, &thoughts)
+			f.held = rest[at:]
 			break
 		}
-		f.solid = f.solid && !f.inside
-		f.inside = !f.inside
-		rest = after
+		f.put(rest[:at], &texts, &thoughts)
+		rest = rest[at+len(tag):]
+		if end := strings.HasPrefix(tag, "</"); end {
+			f.end, f.solid = "", false
+		} else {
+			f.end = "</" + tag[1:]
+		}
 	}
 	return texts.String(), thoughts.String()
+}
+
+// find returns where the first tag that counts is, and which it is; if there is none, where
+// what may become one begins.
+func (f *ThinkFilter) find(text string) (at int, tag string) {
+	at = len(text)
+	if f.end != "" {
+		if i := strings.Index(text, f.end); i >= 0 {
+			return i, f.end
+		}
+		return at - overlap(text, f.end), ""
+	}
+	keep := 0
+	for _, name := range tags() {
+		for _, one := range []string{"<" + name + ">", "</" + name + ">"} {
+			if i := strings.Index(text[:at], one); i >= 0 {
+				at, tag = i, one
+			}
+			keep = max(keep, overlap(text, one))
+		}
+	}
+	if tag == "" {
+		at -= keep
+	}
+	return at, tag
 }
 
 // Flush returns what was held back at the end of the stream.
@@ -52,7 +74,7 @@ func (f *ThinkFilter) Flush() (text, thought string) {
 
 // put files a piece under text or thought.
 func (f *ThinkFilter) put(piece string, texts, thoughts *strings.Builder) {
-	if f.inside {
+	if f.end != "" {
 		thoughts.WriteString(piece)
 		return
 	}

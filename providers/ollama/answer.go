@@ -41,11 +41,11 @@ type line struct {
 	Completion int     `json:"eval_count"`
 }
 
-// answer reads one answer.
-type answer struct{}
+// answer reads one answer. A model that is not told whether to think may do so within its text.
+type answer struct{ think generation.ThinkFilter }
 
 // Event reads one line.
-func (answer) Event(e sse.Event, give generation.Give) (bool, error) {
+func (a *answer) Event(e sse.Event, give generation.Give) (bool, error) {
 	if fault := generation.FaultOf(e.Data); fault != nil {
 		return false, fault.Refusal()
 	}
@@ -53,7 +53,8 @@ func (answer) Event(e sse.Event, give generation.Give) (bool, error) {
 	if err := json.Unmarshal(e.Data, &l); err != nil {
 		return false, fmt.Errorf("a line is not the JSON expected: %w", err)
 	}
-	d := providers.Delta{Text: l.Message.Content, Thought: l.Message.Thinking}
+	text, thought := a.think.Push(l.Message.Content)
+	d := providers.Delta{Text: text, Thought: l.Message.Thinking + thought}
 	for _, c := range l.Message.ToolCalls {
 		made := providers.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: string(bytes.TrimSpace(c.Function.Arguments))}
 		if made.Name == "" {
@@ -77,5 +78,9 @@ func (answer) Event(e sse.Event, give generation.Give) (bool, error) {
 	return l.Done, nil
 }
 
-// End gives nothing: nothing is held back.
-func (answer) End(generation.Give) error { return nil }
+// End gives what was held back.
+func (a *answer) End(give generation.Give) error {
+	text, thought := a.think.Flush()
+	give(providers.Delta{Text: text, Thought: thought})
+	return nil
+}

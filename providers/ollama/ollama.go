@@ -43,7 +43,11 @@ type LLM struct {
 
 // New makes the model of a section. It asks the server nothing.
 func New(s service.Section) (*LLM, error) {
-	o, at, err := generation.FromSection(s, service.LLM, strings.TrimSuffix(strings.TrimRight(s.Address(nil, DefaultAddress), "/"), "/v1"), Kind().Models[service.LLM][0])
+	address := strings.TrimRight(s.Address(nil, DefaultAddress), "/")
+	for _, end := range []string{"/chat", "/api", "/v1"} { // as other programs want it
+		address = strings.TrimSuffix(address, end)
+	}
+	o, at, err := generation.FromSection(s, service.LLM, address, Kind().Models[service.LLM][0])
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func TestRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	providertest.WantJSON(t, s.Body, `{"model":"qwen3:4b","stream":true,"think":"low","keep_alive":"-1","format":"json","options":{"num_ctx":4096,"num_predict":99},
-	 "tools":[{"type":"function","function":{"name":"lamp","description":"d","parameters":{"type":"object"}}},{"type":"function","function":{"name":"now","description":"","parameters":{"type":"object","properties":{}}}}],
+	 "tools":[{"type":"function","function":{"name":"lamp","description":"d","parameters":{"type":"object","properties":{}}}},{"type":"function","function":{"name":"now","description":"","parameters":{"type":"object","properties":{}}}}],
 	 "messages":[{"role":"system","content":"be kind"},{"role":"user","content":"look","images":["cG5n"]},
 	  {"role":"assistant","content":"I see","tool_calls":[{"id":"c1","function":{"name":"lamp","arguments":{"on":true}}},{"id":"c 2","function":{"name":"now","arguments":{}}}]},
 	  {"role":"tool","content":"done","tool_name":"lamp","tool_call_id":"c1"},{"role":"tool","content":"9:00","tool_name":"now","tool_call_id":"c 2"},{"role":"user","content":"and?"}]}`)
@@ -129,7 +129,7 @@ func TestSuite(t *testing.T) {
 func FuzzAnswer(f *testing.F) {
 	f.Add(`{"message":{"tool_calls":[{"function":{"name":"a","arguments":"x"}}]},"done":true}`)
 	f.Fuzz(func(t *testing.T, raw string) {
-		_, _ = answer{}.Event(sse.Event{Data: []byte(raw)}, func(d providers.Delta) {
+		_, _ = new(answer).Event(sse.Event{Data: []byte(raw)}, func(d providers.Delta) {
 			for _, c := range d.ToolCalls {
 				if c.ID == "" || c.Name == "" {
 					t.Errorf("%+v", c)
@@ -137,4 +137,16 @@ func FuzzAnswer(f *testing.F) {
 			}
 		})
 	})
+}
+
+// A model that does not know the switch may think within its text.
+func TestThoughtsInText(t *testing.T) {
+	s := serve(t, `{"message":{"role":"assistant","content":"<thi"}}
+{"message":{"role":"assistant","content":"nk>hm</think>\n\nYes"}}
+{"message":{"role":"assistant","content":" <"},"done":true,"done_reason":"stop"}
+`)
+	got, err := providertest.ReadAnswer(t, s.model(t, func(s *service.Section) { s.BaseURL += "/api/" }), providertest.Hi())
+	if err != nil || got.Text != "Yes <" || got.Thought != "hm" {
+		t.Errorf("%+v, %v", got, err)
+	}
 }

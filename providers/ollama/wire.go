@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -95,7 +94,7 @@ func (w *wire) Request(ctx context.Context, req providers.LLMRequest) (*http.Req
 }
 
 // Answer begins to read an answer.
-func (w *wire) Answer(providers.LLMRequest) generation.Answer { return answer{} }
+func (w *wire) Answer(providers.LLMRequest) generation.Answer { return &answer{} }
 
 // Adapt leaves think out for a model that does not know it.
 func (w *wire) Adapt(r *transport.Refusal, said []byte) bool {
@@ -109,12 +108,8 @@ func (w *wire) Adapt(r *transport.Refusal, said []byte) bool {
 func tools(specs []providers.ToolSpec) []any {
 	out := make([]any, len(specs))
 	for i, spec := range specs {
-		parameters := spec.Parameters
-		if len(parameters) == 0 {
-			parameters = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
 		out[i] = map[string]any{"type": "function", "function": map[string]any{
-			"name": spec.Name, "description": spec.Description, "parameters": parameters,
+			"name": spec.Name, "description": spec.Description, "parameters": generation.Schema(spec.Parameters),
 		}}
 	}
 	return out

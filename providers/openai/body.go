@@ -4,14 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/generation"
 )
-
-// noParameters is the schema of a tool that takes nothing.
-var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
 // The parts of a request's body.
 type (
@@ -40,7 +38,7 @@ type (
 	wireSpec struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description,omitempty"`
-		Parameters  json.RawMessage `json:"parameters"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
 	}
 	wirePart struct {
 		Type  string     `json:"type"`
@@ -70,10 +68,10 @@ func tokenLimitKey(model string) string {
 // refused before.
 func (o Options) chatBody(req providers.LLMRequest, refused *refusals) ([]byte, error) {
 	body := map[string]any{"model": o.Model, "stream": true, "messages": o.chatMessages(req.Messages, refused)}
-	if len(req.Tools) > 0 && (!req.NoTools || !o.Quirks.NoChoice) {
+	if len(req.Tools) > 0 && (!req.NoTools || !o.Quirks.NoChoice && !refused.Has(toolChoice)) {
 		body["tools"] = o.chatTools(req.Tools)
 		if req.NoTools { // with no tools listed, servers refuse a choice
-			body["tool_choice"] = "none"
+			body[toolChoice] = "none"
 		}
 	}
 	if !o.Quirks.NoUsage {
@@ -99,33 +97,32 @@ func (o Options) chatBody(req providers.LLMRequest, refused *refusals) ([]byte, 
 func (o Options) chatTools(specs []providers.ToolSpec) []wireTool {
 	tools := make([]wireTool, len(specs))
 	for i, spec := range specs {
-		parameters := spec.Parameters
-		if len(parameters) == 0 {
-			parameters = noParameters
+		tools[i] = wireTool{function, wireSpec{Name: spec.Name, Description: spec.Description}}
+		if !o.Quirks.NoEmpty || !generation.TakesNothing(spec.Parameters) {
+			tools[i].Function.Parameters = generation.Schema(spec.Parameters, o.Quirks.BadSchema...)
 		}
-		tools[i] = wireTool{function, wireSpec{spec.Name, spec.Description, generation.Without(parameters, o.Quirks.BadSchema...)}}
 	}
 	return tools
 }
 
-// chatMessages maps the dialogue. There is one system message, at the start.
+// chatMessages maps the dialogue. There is one system message, at the start. A message of the
+// assistant that holds nothing is left out: some servers refuse it.
 func (o Options) chatMessages(messages []providers.Message, refused *refusals) []wireMessage {
 	owner := generation.Owner(o.Name, o.Model)
-	ids := generation.IDs{Short: o.Quirks.ShortIDs}
+	ids := generation.IDs{Short: o.Quirks.ShortIDs, Loose: o.Quirks.LooseIDs}
 	out := make([]wireMessage, 0, len(messages))
 	echoed := false
 	for i := range messages {
 		m := &messages[i]
-		if last := len(out) - 1; m.Role == providers.RoleSystem && last >= 0 {
-			if words, ok := out[0].Content.(string); ok && out[0].Role == string(providers.RoleSystem) {
-				out[0].Content = words + "\n\n" + m.Content
-				continue
-			}
+		switch {
+		case m.Role == providers.RoleSystem && len(out) > 0:
+			out = withSystem(out, m.Content)
+			continue
+		case m.Role == providers.RoleAssistant && m.Content == "" && len(m.ToolCalls) == 0:
+			continue
 		}
-		if last := len(out) - 1; o.Quirks.AfterTools && m.Role == providers.RoleUser && last >= 0 && out[last].Role == string(providers.RoleTool) {
-			out = append(out, wireMessage{Role: string(providers.RoleAssistant), Content: "OK."})
-		}
-		message := chatMessage(m, owner, &ids)
+		out = o.takeTurns(out, m)
+		message := o.chatMessage(m, owner, &ids)
 		echoed = echoed || message.Reasoning != nil
 		out = append(out, message)
 	}
@@ -139,9 +136,35 @@ func (o Options) chatMessages(messages []providers.Message, refused *refusals) [
 	return out
 }
 
+// withSystem adds words to the system message, which it makes if there is none.
+func withSystem(out []wireMessage, words string) []wireMessage {
+	if out[0].Role != string(providers.RoleSystem) {
+		return slices.Insert(out, 0, wireMessage{Role: string(providers.RoleSystem), Content: words})
+	}
+	if before, ok := out[0].Content.(string); ok {
+		out[0].Content = before + "\n\n" + words
+	}
+	return out
+}
+
+// takeTurns puts words before a message where the server wants user and assistant to take turns.
+func (o Options) takeTurns(out []wireMessage, m *providers.Message) []wireMessage {
+	user, assistant, last := string(providers.RoleUser), string(providers.RoleAssistant), ""
+	if n := len(out); n > 0 {
+		last = out[n-1].Role
+	}
+	switch {
+	case m.Role == providers.RoleUser && (o.Quirks.AfterTools && last == string(providers.RoleTool) || o.Quirks.Alternate && (last == user || last == string(providers.RoleTool))):
+		return append(out, wireMessage{Role: assistant, Content: "OK."})
+	case m.Role == providers.RoleAssistant && o.Quirks.Alternate && (last == "" || last == string(providers.RoleSystem) || last == assistant):
+		return append(out, wireMessage{Role: user, Content: "…"})
+	}
+	return out
+}
+
 // chatMessage maps one message. Calls go out with arguments that are JSON, for
 // strict servers refuse a dialogue that holds a model's broken ones.
-func chatMessage(m *providers.Message, owner string, ids *generation.IDs) wireMessage {
+func (o Options) chatMessage(m *providers.Message, owner string, ids *generation.IDs) wireMessage {
 	message := wireMessage{Role: string(m.Role), Content: m.Content, ToolCallID: ids.Of(m.ToolCallID)}
 	switch {
 	case len(m.Images) > 0:
@@ -158,7 +181,7 @@ func chatMessage(m *providers.Message, owner string, ids *generation.IDs) wireMe
 			message.Reasoning, message.Details = back.Content, back.Details
 		}
 	}
-	for _, call := range m.ToolCalls {
+	for i, call := range m.ToolCalls {
 		arguments := call.Arguments
 		if !json.Valid([]byte(arguments)) {
 			arguments = "{}"
@@ -171,6 +194,8 @@ func chatMessage(m *providers.Message, owner string, ids *generation.IDs) wireMe
 			if json.Unmarshal([]byte(own), &back) == nil {
 				wired.Extra = back.Extra
 			}
+		} else if i == 0 && o.Quirks.Unsigned != nil {
+			wired.Extra = o.Quirks.Unsigned(o.Model)
 		}
 		message.ToolCalls = append(message.ToolCalls, wired)
 	}
@@ -194,9 +219,12 @@ func parts(m *providers.Message) []wirePart {
 // reasoningContent is the key that servers want in every message as soon as they have reasoned.
 const reasoningContent = "reasoning_content"
 
+// toolChoice is the key by which tools may not be called; a server that refuses it is listed no tools then.
+const toolChoice = "tool_choice"
+
 // droppable lists the keys of a body that are left out when a server refuses them.
 func droppable() []string {
 	return []string{
-		"enable_thinking", "thinking", "reasoning", "reasoning_split", "chat_template_kwargs", "stream_options", "tool_choice", "temperature",
+		"enable_thinking", "thinking", "reasoning", "reasoning_split", "chat_template_kwargs", "stream_options", toolChoice, "temperature",
 	}
 }

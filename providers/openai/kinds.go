@@ -2,7 +2,9 @@ package openai
 
 import (
 	"maps"
+	"net/url"
 	"slices"
+	"strings"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/generation"
@@ -47,7 +49,8 @@ func (v Vendor) model(s service.Section) (*LLM, error) {
 	if len(v.Models) > 0 {
 		first = v.Models[0]
 	}
-	base, at, err := generation.FromSection(s, service.LLM, s.Address(v.Regions, v.Address), first)
+	address := strings.TrimSuffix(strings.TrimRight(s.Address(v.Regions, v.Address), "/"), "/chat/completions")
+	base, at, err := generation.FromSection(s, service.LLM, address, first)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +58,11 @@ func (v Vendor) model(s service.Section) (*LLM, error) {
 		Name: s.Name, BaseURL: at.Base, APIKey: s.Key, Model: base.Model, MaxTokens: s.MaxTokens, Extra: s.Extra, Headers: s.Headers,
 		Quirks: v.Quirks, Vision: s.Vision, HTTPClient: at.Client, Retries: base.Retries,
 		Timeouts: Timeouts{Connect: s.Timeouts.Connect, FirstToken: s.Timeouts.First, NextToken: s.Timeouts.Next},
+	}
+	if u, err := url.Parse(at.Base); err == nil && u.Path == "" {
+		if own, err := url.Parse(v.Address); err == nil && own.Path != "" {
+			o.versioned = at.Base + own.Path
+		}
 	}
 	if o.Retries == 0 {
 		o.Retries = -1

@@ -52,7 +52,7 @@ func (w *wire) Request(ctx context.Context, step providers.LLMRequest) (*http.Re
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.o.BaseURL+"/chat/completions", bytes.NewReader(raw))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base()+"/chat/completions", bytes.NewReader(raw))
 	if err != nil {
 		return nil, transport.Refused(providers.BadRequest, "", "the address is no URL")
 	}
@@ -60,6 +60,14 @@ func (w *wire) Request(ctx context.Context, step providers.LLMRequest) (*http.Re
 	req.Header.Set("Accept", "text/event-stream")
 	w.o.authorize(req)
 	return req, nil
+}
+
+// base returns where the server is.
+func (w *wire) base() string {
+	if w.refused.Has(noteVersion) {
+		return w.o.versioned
+	}
+	return w.o.BaseURL
 }
 
 // Answer begins to read an answer.

@@ -93,7 +93,7 @@ func TestChatRequestOnTheWire(t *testing.T) {
 	  {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"light","arguments":"{\"on\":true}"}},
 	   {"id":"c2","type":"function","function":{"name":"now","arguments":"{}"}}]},
 	  {"role":"tool","tool_call_id":"c1","content":"ok"},{"role":"tool","tool_call_id":"c2","content":""}],
-	 "tools":[{"type":"function","function":{"name":"light","description":"d","parameters":{"type":"object","required":["on"]}}},
+	 "tools":[{"type":"function","function":{"name":"light","description":"d","parameters":{"type":"object","properties":{},"required":["on"]}}},
 	  {"type":"function","function":{"name":"now","parameters":{"type":"object","properties":{}}}}]}`), &want)
 	if err != nil {
 		t.Fatal(err)

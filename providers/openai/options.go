@@ -41,6 +41,7 @@ type Options struct {
 	Retries  int                         // before the first token; 2 if 0, none if negative
 	Timeouts Timeouts
 
+	versioned  string       // where the server is if BaseURL lacks its version part; "": it does not
 	HTTPClient *http.Client // of the section; nil: the model makes its own with NewHTTPClient
 }
 

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"strings"
 )
 
@@ -11,11 +12,15 @@ type Quirks struct {
 	Switch func(model string) map[string]any
 
 	Echo       EchoMode
-	ShortIDs   bool     // ids of calls are nine letters and digits
-	NoChoice   bool     // tool_choice is not understood: tools that must not be called are not listed
-	NoUsage    bool     // stream_options is refused; usage comes unasked
-	AfterTools bool     // the result of a tool must not be followed by a user's message
-	BadSchema  []string // keys of schemas that are refused
+	ShortIDs   bool                               // ids of calls are nine letters and digits
+	LooseIDs   bool                               // ids of calls may hold points and colons, and models want those back that they have made
+	NoChoice   bool                               // tool_choice is not understood: tools that must not be called are not listed
+	NoUsage    bool                               // stream_options is refused; usage comes unasked
+	AfterTools bool                               // the result of a tool must not be followed by a user's message
+	Alternate  bool                               // user and assistant must take turns, the user first: the templates of many open models
+	NoEmpty    bool                               // an object without properties is refused: a tool that takes nothing has no schema
+	Unsigned   func(model string) json.RawMessage // what stands for extra_content at a call of another service; nil: nothing must
+	BadSchema  []string                           // keys of schemas that are refused
 }
 
 // EchoMode says what of an answer a server wants back.
@@ -118,6 +123,14 @@ func geminiSwitch(model string) map[string]any {
 		return effort("minimal")
 	}
 	return nil
+}
+
+// geminiUnsigned stands for the signature of a call, without which the newer models refuse it.
+func geminiUnsigned(model string) json.RawMessage {
+	if strings.HasPrefix(model, "gemini-1") || strings.HasPrefix(model, "gemini-2") || !strings.HasPrefix(model, "gemini-") {
+		return nil
+	}
+	return json.RawMessage(`{"google":{"thought_signature":"skip_thought_signature_validator"}}`)
 }
 
 func ollamaSwitch(model string) map[string]any {

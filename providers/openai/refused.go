@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"net/http"
 
 	"xiaozhi/providers/generation"
@@ -13,11 +14,12 @@ type refusals struct{ generation.Memory }
 
 // What is remembered beside the keys of a body.
 const (
-	swapLimit  = "the other name of the token limit"
-	effortKey  = "reasoning_effort"
-	minimal    = "an effort of minimal"
-	low        = "an effort of low"
-	noteEchoed = "reasoning in every message"
+	swapLimit   = "the other name of the token limit"
+	effortKey   = "reasoning_effort"
+	minimal     = "an effort of minimal"
+	low         = "an effort of low"
+	noteEchoed  = "reasoning in every message"
+	noteVersion = "the version part of the address"
 )
 
 // drop takes what was refused out of a body.
@@ -68,7 +70,11 @@ func (r *refusals) learn(status int, said []byte, own map[string]any) bool {
 	return learned
 }
 
-// Adapt leaves out of the next requests what the server has refused in this one.
+// Adapt leaves out of the next requests what the server has refused in this one. One that
+// knows nothing at an address without a version part is asked with that of the vendor.
 func (w *wire) Adapt(refusal *transport.Refusal, said []byte) bool {
+	if refusal.Status == http.StatusNotFound && w.o.versioned != "" && !bytes.Contains(said, []byte("model")) {
+		return w.refused.Note(noteVersion)
+	}
 	return w.refused.learn(refusal.Status, said, w.o.Extra)
 }

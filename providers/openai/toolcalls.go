@@ -46,6 +46,7 @@ func (p callPiece) arguments() string {
 type assembler struct {
 	open  []*openCall
 	known map[int]bool // indexes of calls given out
+	told  []*openCall  // calls given out
 	count int
 }
 
@@ -56,6 +57,12 @@ type openCall struct {
 	extra    string
 }
 
+// same reports whether a piece is nothing but the call once more, as the last event of some
+// servers repeats it.
+func (c *openCall) same(p callPiece) bool {
+	return p.ID != "" && p.ID == c.id && p.Function.Name == c.name && c.whole() && p.arguments() == c.args.String()
+}
+
 // whole reports whether nothing can be missing of the arguments.
 func (c *openCall) whole() bool { return json.Valid([]byte(c.args.String())) }
 
@@ -64,6 +71,9 @@ func (a *assembler) push(p callPiece) ([]providers.ToolCall, error) {
 	index := -1
 	if p.Index != nil {
 		index = *p.Index
+	}
+	if slices.ContainsFunc(a.told, func(c *openCall) bool { return c.same(p) }) {
+		return nil, nil
 	}
 	call := a.meant(index)
 	var complete []providers.ToolCall
@@ -96,7 +106,9 @@ func (a *assembler) push(p callPiece) ([]providers.ToolCall, error) {
 	case p.Function.Name != call.name && call.args.Len() == 0:
 		call.name += p.Function.Name // a name in two pieces
 	}
-	call.args.WriteString(p.arguments())
+	if !call.same(p) {
+		call.args.WriteString(p.arguments())
+	}
 	return complete, nil
 }
 
@@ -123,7 +135,8 @@ func (c *openCall) next(p callPiece, index int) bool {
 		// Another call, unless a server repeats the name under a new id amid the arguments.
 		return p.Function.Name != c.name || c.args.Len() == 0 || c.whole()
 	case p.ID != "" && p.ID == c.id:
-		return false
+		// Another call under the same id, which is whole like this one; not this one once more.
+		return c.whole() && strings.HasPrefix(p.arguments(), "{") && !c.same(p)
 	}
 	// The name again, with no id to tell: a new call if this one is whole already. Some
 	// servers give all calls the same index.
@@ -152,6 +165,7 @@ func (a *assembler) close(open *openCall) (providers.ToolCall, error) {
 		}
 		a.known[open.index] = true
 	}
+	a.told = append(a.told, open)
 	if open.name == "" {
 		return providers.ToolCall{}, errors.New("a tool call has no name")
 	}

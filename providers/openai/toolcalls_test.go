@@ -71,6 +71,16 @@ func TestToolCallDialects(t *testing.T) {
 			`{"index":0,"id":"1","function":{"name":"a","arguments":""}}`, `{"index":1,"id":"2","function":{"name":"b","arguments":""}}`, `{"index":2,"id":"3","function":{"name":"c"}}`,
 			`{"index":0,"function":{"arguments":"{}"}}`, `{"index":1,"function":{"arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":""}}`, `{"index":1,"function":{"arguments":":1}"}}`,
 		}, []providers.ToolCall{call("1", "a", "{}"), call("2", "b", `{"x":1}`), call("3", "c", "{}")}},
+		{"two calls with the same id", []string{
+			`{"index":0,"id":"1","function":{"name":"a","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"1","function":{"name":"a","arguments":"{\"x\":2}"}}`,
+		}, []providers.ToolCall{call("1", "a", `{"x":1}`), call("1", "a", `{"x":2}`)}}, // who sends them on tells them apart
+		{"two calls with the same id and no index", []string{
+			`{"id":"1","function":{"name":"a","arguments":"{\"x\":1}"}}`, `{"id":"1","function":{"name":"b","arguments":"{}"}}`,
+		}, []providers.ToolCall{call("1", "a", `{"x":1}`), call("1", "b", "{}")}},
+		{"all once more at the end", []string{
+			`{"index":0,"id":"1","function":{"name":"a","arguments":"{}"}}`, `{"index":1,"id":"2","function":{"name":"b","arguments":"{\"x\":1}"}}`,
+			`{"index":0,"id":"1","function":{"name":"a","arguments":"{}"}}`, `{"index":1,"id":"2","function":{"name":"b","arguments":"{\"x\":1}"}}`,
+		}, []providers.ToolCall{call("1", "a", "{}"), call("2", "b", `{"x":1}`)}},
 		{"an empty piece too late", []string{
 			`{"index":0,"id":"1","function":{"name":"a"}}`, `{"index":1,"id":"2","function":{"name":"b"}}`, `{"index":0,"function":{"arguments":""}}`,
 		}, []providers.ToolCall{call("1", "a", "{}"), call("2", "b", "{}")}},

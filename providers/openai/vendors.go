@@ -50,12 +50,12 @@ func clouds() []Vendor {
 		{
 			Type: "groq", Title: "Groq", Env: "GROQ_API_KEY", Address: "https://api.groq.com/openai/v1",
 			Models: []string{"llama-3.1-8b-instant", "openai/gpt-oss-20b"},
-			Quirks: Quirks{Switch: groqSwitch},
+			Quirks: Quirks{Switch: groqSwitch, LooseIDs: true},
 		},
 		{
 			Type: "openrouter", Title: "OpenRouter", Env: "OPENROUTER_API_KEY", Address: "https://openrouter.ai/api/v1",
 			Models: []string{"google/gemini-2.5-flash-lite:nitro"},
-			Quirks: Quirks{Switch: openrouterSwitch, Echo: EchoDetails},
+			Quirks: Quirks{Switch: openrouterSwitch, Echo: EchoDetails, LooseIDs: true},
 		},
 		{
 			Type: "xai", Title: "xAI", Env: "XAI_API_KEY", Address: "https://api.x.ai/v1",
@@ -69,7 +69,7 @@ func clouds() []Vendor {
 		{
 			Type: "gemini-openai", Title: "Gemini (OpenAI)", Env: "GEMINI_OPENAI_API_KEY", Address: "https://generativelanguage.googleapis.com/v1beta/openai",
 			Models: []string{"gemini-3.5-flash-lite", "gemini-2.5-flash-lite"},
-			Quirks: Quirks{Switch: geminiSwitch, BadSchema: []string{"additionalProperties", "$schema"}},
+			Quirks: Quirks{Switch: geminiSwitch, Unsigned: geminiUnsigned, NoEmpty: true, BadSchema: []string{"additionalProperties", "$schema", "$ref"}},
 		},
 	}
 }
@@ -89,7 +89,7 @@ func chinese() []Vendor {
 				"us":   "https://dashscope-us.aliyuncs.com/compatible-mode/v1",
 			},
 			Models: []string{"qwen-flash", "qwen3.5-flash", "qwen3.8-flash"},
-			Quirks: Quirks{Switch: enableThinkingFalse, Echo: EchoContent},
+			Quirks: Quirks{Switch: enableThinkingFalse, Echo: EchoContent, LooseIDs: true},
 		},
 		{
 			Type: "glm", Title: "GLM (Zhipu)", Env: "ZHIPUAI_API_KEY", Address: "https://open.bigmodel.cn/api/paas/v4",
@@ -111,13 +111,13 @@ func chinese() []Vendor {
 			Type: "kimi", Title: "Kimi (Moonshot)", Env: "MOONSHOT_API_KEY", Address: "https://api.moonshot.cn/v1",
 			Regions: map[string]string{"cn": "https://api.moonshot.cn/v1", "intl": "https://api.moonshot.ai/v1"},
 			Models:  []string{"kimi-k2.6", "kimi-k2.5", "moonshot-v1-8k"},
-			Quirks:  Quirks{Switch: kimiSwitch, Echo: EchoContent, BadSchema: []string{"$schema"}},
+			Quirks:  Quirks{Switch: kimiSwitch, Echo: EchoContent, LooseIDs: true, BadSchema: []string{"$schema"}},
 		},
 		{
 			Type: "siliconflow", Title: "SiliconFlow", Env: "SILICONFLOW_API_KEY", Address: "https://api.siliconflow.cn/v1",
 			Regions: map[string]string{"cn": "https://api.siliconflow.cn/v1", "intl": "https://api.siliconflow.com/v1"},
 			Models:  []string{"Qwen/Qwen3-8B", "deepseek-ai/DeepSeek-V3.2"},
-			Quirks:  Quirks{Switch: enableThinkingFalse},
+			Quirks:  Quirks{Switch: enableThinkingFalse, LooseIDs: true},
 		},
 		{
 			Type: "minimax", Title: "MiniMax", Env: "MINIMAX_API_KEY", Address: "https://api.minimaxi.com/v1",
@@ -144,9 +144,9 @@ func programs() []Vendor {
 			Type: "ollama-openai", Title: "Ollama (OpenAI)", Address: "http://127.0.0.1:11434/v1", Free: true,
 			Models: []string{"qwen3:4b"}, Quirks: Quirks{Switch: ollamaSwitch, NoChoice: true},
 		},
-		{Type: "lmstudio", Title: "LM Studio", Address: "http://127.0.0.1:1234/v1", Free: true, Models: []string{"local-model"}},
-		{Type: "vllm", Title: "vLLM", Address: "http://127.0.0.1:8000/v1", Free: true, Quirks: Quirks{Switch: templateSwitch}},
-		{Type: "llamacpp", Title: "llama.cpp", Address: "http://127.0.0.1:8080/v1", Free: true, Models: []string{"default"}, Quirks: Quirks{Switch: templateSwitch}},
-		{Type: "xinference", Title: "Xinference", Address: "http://127.0.0.1:9997/v1", Free: true, Quirks: Quirks{Switch: templateSwitch}},
+		{Type: "lmstudio", Title: "LM Studio", Address: "http://127.0.0.1:1234/v1", Free: true, Models: []string{"local-model"}, Quirks: Quirks{Alternate: true}},
+		{Type: "vllm", Title: "vLLM", Address: "http://127.0.0.1:8000/v1", Free: true, Quirks: Quirks{Switch: templateSwitch, LooseIDs: true, Alternate: true}},
+		{Type: "llamacpp", Title: "llama.cpp", Address: "http://127.0.0.1:8080/v1", Free: true, Models: []string{"default"}, Quirks: Quirks{Switch: templateSwitch, LooseIDs: true, Alternate: true}},
+		{Type: "xinference", Title: "Xinference", Address: "http://127.0.0.1:9997/v1", Free: true, Quirks: Quirks{Switch: templateSwitch, LooseIDs: true, Alternate: true}},
 	}
 }

@@ -33,7 +33,11 @@ func TestCallsOfVendors(t *testing.T) {
 			}
 			q := providers.LLMRequest{
 				Messages: []providers.Message{{Role: providers.RoleSystem, Content: "You are a speaker."}, {Role: providers.RoleUser, Content: "the lamp"}},
-				Tools:    []providers.ToolSpec{{Name: "lamp", Parameters: json.RawMessage(`{"type":"object","properties":{"on":{"type":"boolean"}},"required":["on"]}`)}},
+				Tools: []providers.ToolSpec{
+					{Name: "lamp", Parameters: json.RawMessage(`{"type":"object","properties":{"on":{"type":"boolean"}},"required":["on"]}`)},
+					{Name: "now"}, {Name: "later", Parameters: json.RawMessage(`{"type":"object"}`)},
+					{Name: "find", Parameters: json.RawMessage(`{"anyOf":[{"properties":{"a":{"$ref":"#/$defs/a"}}},{"properties":{"b":{"type":"string"}}}],"$defs":{"a":{"type":"string"}}}`)},
+				},
 			}
 			made := providers.Message{Role: providers.RoleAssistant}
 			for range 2 {
@@ -58,5 +62,27 @@ func TestCallsOfVendors(t *testing.T) {
 				break
 			}
 		})
+	}
+}
+
+// An address is taken as people write it: with its version part, without, or with the whole path.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	fake := openaichat.As(t, openaichat.OpenAI)
+	for _, end := range []string{"", "/", "/v1", "/v1/", "/v1/chat/completions"} {
+		at := slices.IndexFunc(Kinds(), func(k service.Kind) bool { return k.Type == "openai" })
+		m, err := Kinds()[at].LLM(service.Section{Name: "x", Key: servicetest.Key, BaseURL: fake.URL() + end, Proxy: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		for d, err := range m.Generate(t.Context(), providers.LLMRequest{Messages: []providers.Message{{Role: providers.RoleUser, Content: "hi"}}}) {
+			if text += d.Text; err != nil {
+				t.Errorf("%q: %v", end, err)
+			}
+		}
+		if text == "" {
+			t.Errorf("%q: nothing was answered", end)
+		}
 	}
 }

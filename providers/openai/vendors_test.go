@@ -179,6 +179,25 @@ func TestDeviations(t *testing.T) {
 	if got := schema(bodyOf(t, "kimi", "", dialogue(), nil)); strings.Count(got, "$schema") != 1 || !strings.Contains(got, "additionalProperties") {
 		t.Errorf("Kimi's schema: %s", got)
 	}
+	turns := providers.LLMRequest{Messages: []providers.Message{
+		{Role: providers.RoleAssistant, Content: "Hello!"}, {Role: providers.RoleUser, Content: "a"}, {Role: providers.RoleAssistant},
+		{Role: providers.RoleUser, Content: "b"}, {Role: providers.RoleSystem, Content: "Be brief."},
+	}}
+	for kind, want := range map[string]string{"openai": "sauu", "vllm": "suauau", "llamacpp": "suauau"} {
+		if got := roles(bodyOf(t, kind, "m", turns, nil)); got != want {
+			t.Errorf("%s: roles %s, want %s", kind, got, want)
+		}
+	}
+	nothing := providers.LLMRequest{Tools: []providers.ToolSpec{{Name: "a", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}}}
+	if got := schema(bodyOf(t, "gemini-openai", "", nothing, nil)); got != "null" {
+		t.Errorf("Gemini's schema of a tool that takes nothing: %s", got)
+	}
+	forced := Options{Name: "x", Model: "m"}
+	var known refusals
+	known.Learn(400, []byte("Unrecognized request argument: tool_choice"), nil, droppable()...)
+	if raw, err := forced.chatBody(dialogue(), &known); err != nil || strings.Contains(string(raw), `"tools"`) {
+		t.Errorf("tools that must not be called are listed where the choice is refused: %s, %v", raw, err)
+	}
 	own := bodyOf(t, "deepseek", "", ask, func(o *Options) {
 		o.Extra = map[string]any{"thinking": map[string]any{"type": "enabled"}, "stream_options": nil}
 	})

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,11 +19,11 @@ type event struct {
 	Type     string          `json:"type"`
 	Delta    string          `json:"delta"`
 	Item     json.RawMessage `json:"item"`
-	Code     string          `json:"code"` // of an error, which is flat
+	Code     code            `json:"code"` // of an error, which is flat
 	Message  string          `json:"message"`
 	Response struct {
 		Error *struct {
-			Code    string `json:"code"`
+			Code    code   `json:"code"`
 			Message string `json:"message"`
 		} `json:"error"`
 		Incomplete struct {
@@ -41,6 +42,17 @@ type event struct {
 	} `json:"response"`
 }
 
+// code is of an error. Others than OpenAI write numbers.
+type code string
+
+// UnmarshalJSON takes a text, a number or null.
+func (c *code) UnmarshalJSON(raw []byte) error {
+	if *c = code(strings.Trim(string(raw), `"`)); *c == "null" {
+		*c = ""
+	}
+	return nil
+}
+
 // item is a whole part of the answer.
 type item struct {
 	Type      string `json:"type"`
@@ -54,6 +66,7 @@ type item struct {
 type answer struct {
 	owner string
 	back  []json.RawMessage // the reasoning that the model wants back
+	think generation.ThinkFilter
 	spoke bool
 }
 
@@ -62,14 +75,24 @@ func (a *answer) Event(e sse.Event, give generation.Give) (bool, error) {
 	if string(bytes.TrimSpace(e.Data)) == sse.Done { // others than OpenAI send it
 		return false, nil
 	}
-	var ev event
+	var kind struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(e.Data, &kind); err != nil {
+		return false, fmt.Errorf("an event is not the JSON expected: %w", err)
+	}
+	ev := event{Type: cmp.Or(kind.Type, e.Name)}
+	if !known(ev.Type) {
+		return false, nil
+	}
 	if err := json.Unmarshal(e.Data, &ev); err != nil {
 		return false, fmt.Errorf("an event is not the JSON expected: %w", err)
 	}
 	switch ev.Type {
 	case "response.output_text.delta", "response.refusal.delta":
-		a.spoke = a.spoke || ev.Delta != ""
-		give(providers.Delta{Text: ev.Delta})
+		text, thought := a.think.Push(ev.Delta)
+		a.spoke = a.spoke || text != ""
+		give(providers.Delta{Text: text, Thought: thought})
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		give(providers.Delta{Thought: ev.Delta})
 	case "response.output_item.done":
@@ -84,6 +107,16 @@ func (a *answer) Event(e sse.Event, give generation.Give) (bool, error) {
 		return false, a.failure(&ev, e.Data)
 	}
 	return false, nil
+}
+
+// known reports whether events of a type are read. What others hold may have any shape.
+func known(kind string) bool {
+	switch kind {
+	case "", "error", "response.output_text.delta", "response.refusal.delta", "response.reasoning_summary_text.delta", "response.reasoning_text.delta",
+		"response.output_item.done", "response.completed", "response.incomplete", "response.failed":
+		return true
+	}
+	return false
 }
 
 // item takes a whole part: a call, or reasoning.
@@ -138,11 +171,13 @@ func (a *answer) failure(ev *event, raw []byte) error {
 		}
 		words = "the server ended the answer with an error"
 	}
-	return transport.Refused(generation.KindOfCode(code), code, words)
+	return transport.Refused(generation.KindOfCode(string(code)), string(code), words)
 }
 
 // End gives what the model wants back.
 func (a *answer) End(give generation.Give) error {
+	text, thought := a.think.Flush()
+	give(providers.Delta{Text: text, Thought: thought})
 	if len(a.back) == 0 {
 		return nil
 	}

@@ -43,11 +43,7 @@ type (
 func tools(specs []providers.ToolSpec) []tool {
 	out := make([]tool, len(specs))
 	for i, spec := range specs {
-		parameters := spec.Parameters
-		if len(parameters) == 0 {
-			parameters = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		out[i] = tool{Type: "function", Name: spec.Name, Description: spec.Description, Parameters: parameters}
+		out[i] = tool{Type: "function", Name: spec.Name, Description: spec.Description, Parameters: generation.Schema(spec.Parameters)}
 	}
 	return out
 }

@@ -34,7 +34,8 @@ type LLM struct {
 
 // New makes the model of a section. It asks the server nothing.
 func New(s service.Section) (*LLM, error) {
-	o, at, err := generation.FromSection(s, service.LLM, s.Address(nil, DefaultAddress), Kind().Models[service.LLM][0])
+	address := strings.TrimSuffix(strings.TrimRight(s.Address(nil, DefaultAddress), "/"), "/responses")
+	o, at, err := generation.FromSection(s, service.LLM, address, Kind().Models[service.LLM][0])
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (w *wire) Request(ctx context.Context, req providers.LLMRequest) (*http.Req
 	if instructions != "" {
 		body["instructions"] = instructions
 	}
-	if len(req.Tools) > 0 {
+	if len(req.Tools) > 0 && !(req.NoTools && w.refused.Has("tool_choice")) {
 		body["tools"] = tools(req.Tools)
 		if req.NoTools {
 			body["tool_choice"] = "none"

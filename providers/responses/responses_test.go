@@ -63,7 +63,7 @@ func TestRequest(t *testing.T) {
 	}
 	second := s.Body["input"].([]any)[4].(map[string]any)["call_id"].(string)
 	providertest.WantJSON(t, s.Body, `{"model":"gpt-4.1-mini","stream":true,"store":false,"stream_options":{"include_obfuscation":false},"instructions":"be kind","max_output_tokens":99,"tool_choice":"none",
-	 "tools":[{"type":"function","name":"lamp","description":"d","parameters":{"type":"object"},"strict":false},{"type":"function","name":"now","parameters":{"type":"object","properties":{}},"strict":false}],
+	 "tools":[{"type":"function","name":"lamp","description":"d","parameters":{"type":"object","properties":{}},"strict":false},{"type":"function","name":"now","parameters":{"type":"object","properties":{}},"strict":false}],
 	 "input":[{"role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_image","image_url":"data:image/png;base64,cG5n"}]},
 	  {"type":"reasoning","id":"rs"},{"role":"assistant","content":"I see"},
 	  {"type":"function_call","call_id":"c1","name":"lamp","arguments":"{\"on\":true}"},{"type":"function_call","call_id":"`+second+`","name":"now","arguments":"{}"},
@@ -124,4 +124,15 @@ func FuzzAnswer(f *testing.F) {
 		}
 		_ = a.End(give)
 	})
+}
+
+// Events that are not known may hold anything; others than OpenAI name them beside their data, number their errors and
+// leave thoughts in the text.
+func TestImitators(t *testing.T) {
+	s := serve(t, "event: response.mcp_call_arguments.delta\ndata: {\"type\":\"response.mcp_call_arguments.delta\",\"delta\":{\"a\":1},\"item\":7}\n\n"+
+		"event: response.output_text.delta\ndata: {\"delta\":\"<think>hm</think>Yes\"}\n\ndata: {\"type\":\"response.completed\"}\n\ndata: [DONE]\n\n")
+	if got, err := providertest.ReadAnswer(t, s.model(t, func(s *service.Section) { s.BaseURL += "/responses" }), providertest.Hi()); err != nil || got.Text != "Yes" || got.Thought != "hm" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	s.refused(t, 200, "data: {\"type\":\"error\",\"code\":429,\"message\":\"slow down\"}\n\n", providers.Unavailable, "slow down")
 }

@@ -50,7 +50,7 @@ func TestRetryAfter(t *testing.T) {
 	for in, want := range map[string]time.Duration{
 		"": 0, "2": 2 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "1e9": 0, date: 0, "NaN": 0, soon: 30 * time.Second, "soon": 0,
 	} {
-		if got := retryAfter(http.Header{"Retry-After": {in}}); (got - want).Abs() > 2*time.Second || (got == 0) != (want == 0) {
+		if got := retryAfter(http.Header{"Retry-After": {in}}); (got-want).Abs() > 2*time.Second || (got == 0) != (want == 0) {
 			t.Errorf("%q: %v, want %v", in, got, want)
 		}
 	}

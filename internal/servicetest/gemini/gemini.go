@@ -105,6 +105,8 @@ type part struct {
 	} `json:"functionResponse"`
 }
 
+var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+
 var path = regexp.MustCompile(`^/v1(?:beta|alpha)?/models/([^/:]+):streamGenerateContent$`)
 
 func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
@@ -143,6 +145,9 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// unsigned stands for the signature of a call that another model has made.
+const unsigned = "skip_thought_signature_validator"
+
 // newer says whether a model wants its signatures back.
 func newer(model string) bool { return strings.HasPrefix(model, "gemini-3") }
 
@@ -169,6 +174,9 @@ func (q *request) read(body []byte, signed bool) string {
 	for _, group := range q.Tools {
 		for i, f := range group.Functions {
 			subset := string(f.Subset)
+			if !functionName.MatchString(f.Name) {
+				return fmt.Sprintf("* GenerateContentRequest.tools[0].function_declarations[%d].name: Invalid function name. Must start with a letter or an underscore.", i)
+			}
 			if f.Name == "" || subset != "" && len(f.Plain) > 0 || strings.Contains(subset, `"additionalProperties"`) || strings.Contains(subset, `"$schema"`) || strings.Contains(subset, `"oneOf"`) {
 				return fmt.Sprintf("Invalid JSON payload received. Unknown name at 'tools[0].function_declarations[%d].parameters': Cannot find field.", i)
 			}
@@ -183,7 +191,7 @@ func (q *request) read(body []byte, signed bool) string {
 		for _, p := range c.Parts {
 			switch {
 			case p.Call != nil:
-				if signed && len(calls) == 0 && p.Signature != sign(p.Call.Name) {
+				if signed && len(calls) == 0 && p.Signature != sign(p.Call.Name) && p.Signature != unsigned {
 					return "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly."
 				}
 				calls = append(calls, p.Call.Name)

@@ -88,6 +88,9 @@ func (q *request) read(body []byte, v Vendor) *problem {
 		if t.Type != "function" || !names.MatchString(t.Function.Name) {
 			return bad(fmt.Sprintf("Invalid 'tools[%d].function.name'", i))
 		}
+		if why := schemaFits(t.Function.Parameters, v); why != "" {
+			return bad("Invalid schema for function '" + t.Function.Name + "': " + why)
+		}
 	}
 	var open []string // ids of calls that want their results
 	for i, m := range q.Messages {
@@ -115,6 +118,22 @@ func (q *request) read(body []byte, v Vendor) *problem {
 	return nil
 }
 
+// schemaFits says what is wrong with the schema of a tool, or "".
+func schemaFits(raw json.RawMessage, v Vendor) string {
+	var s map[string]json.RawMessage
+	switch {
+	case len(raw) == 0:
+		return ""
+	case json.Unmarshal(raw, &s) != nil || string(s["type"]) != `"object"`:
+		return `schema must be a JSON Schema of 'type: "object"'`
+	case v == OpenAI && (s["anyOf"] != nil || s["oneOf"] != nil || s["allOf"] != nil || s["properties"] == nil):
+		return "schema must have properties and not have 'oneOf'/'anyOf'/'allOf' at the top level."
+	case v == Gemini && (string(s["properties"]) == "{}" || strings.Contains(string(raw), `"$ref"`)):
+		return "parameters.properties: should be non-empty for OBJECT type"
+	}
+	return ""
+}
+
 // fits says what is wrong with a message that is no result of a tool, or "".
 func (q *request) fits(i int, m message, v Vendor) string {
 	content := string(m.Content)
@@ -135,7 +154,7 @@ func (q *request) fits(i int, m message, v Vendor) string {
 			return fmt.Sprintf("messages[%d].tool_calls[%d]: invalid", i, n)
 		case v == Mistral && !nine.MatchString(c.ID):
 			return "Tool call id was " + c.ID + " but must be a-z, A-Z, 0-9, with a length of 9."
-		case v == Gemini && n == 0 && c.Extra.Google.Signature != sign(c.Function.Name):
+		case v == Gemini && n == 0 && c.Extra.Google.Signature != sign(c.Function.Name) && c.Extra.Google.Signature != unsigned:
 			return "Function call is missing a thought_signature in functionCall parts."
 		}
 	}
@@ -196,6 +215,9 @@ func text(raw json.RawMessage) (out string) {
 	}
 	return out
 }
+
+// unsigned stands for the signature of a call that another model has made.
+const unsigned = "skip_thought_signature_validator"
 
 // sign is the signature of a call.
 func sign(name string) string { return fmt.Sprintf("c2ln%08x", crc32.ChecksumIEEE([]byte(name))) }
