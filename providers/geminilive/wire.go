@@ -116,8 +116,6 @@ type message struct {
 		} `json:"functionCalls"`
 	} `json:"toolCall"`
 	Away *struct{} `json:"goAway"`
-
-	Usage json.RawMessage `json:"usageMetadata"`
 }
 
 type words struct {
@@ -142,15 +140,10 @@ func (w *wire) take(raw []byte) (duplex.Event, error) {
 	if len(m.Error) > 0 {
 		return duplex.Event{}, fault(m.Error)
 	}
-	e := duplex.Event{Leaving: m.Away != nil, Usage: providers.Usage{
-		Prompt:     duplex.Count(m.Usage, "promptTokenCount", "toolUsePromptTokenCount"),
-		Cached:     duplex.Count(m.Usage, "cachedContentTokenCount"),
-		Completion: duplex.Count(m.Usage, "responseTokenCount", "candidatesTokenCount", "thoughtsTokenCount"),
-	}}
+	e := duplex.Event{Leaving: m.Away != nil}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if m.Content != nil {
-		e.More = m.Content.In.Text
 		if err := w.content(&m, &e); err != nil {
 			return duplex.Event{}, err
 		}
@@ -179,6 +172,9 @@ func (w *wire) content(m *message, e *duplex.Event) error {
 	c := m.Content
 	if c.Interrupted {
 		w.stale = false // what follows is of the next turn, but for an end
+	}
+	if !w.stale {
+		e.More = c.In.Text // what is still understood of a turn that was given up is nobody's
 	}
 	if !w.stale && !c.Interrupted {
 		e.Text = c.Out.Text
