@@ -11,6 +11,7 @@ endif
 
 # hraban/opus wants libopusfile unless this tag is set; every Go command needs it.
 # Go asks git for the revision, which git does not tell of another user's folder.
+# Without -trimpath each folder compiles all packages again, and programs tell it.
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -tags=nolibopusfile -trimpath $(shell git rev-parse HEAD >/dev/null 2>&1 || echo -buildvcs=false))
 
 # Go 1.26 has vector instructions for amd64 as an experiment: voice detection takes

@@ -15,7 +15,8 @@ import (
 
 const (
 	maxText = 300                    // characters of one plain voice
-	idle    = 500 * time.Millisecond // 10 s with the vendor
+	idle    = 500 * time.Millisecond // between tasks; 10 s with the vendor
+	deaf    = 3 * time.Second        // within one; 10 s with the vendor, too
 	early   = 5 * time.Millisecond   // in which a client that does not wait for an answer shows itself
 )
 
@@ -89,7 +90,11 @@ func (f *fake) socket(w http.ResponseWriter, r *http.Request) {
 	defer l.Close()
 	s := &session{f: f, l: l, fault: l.Fault(), messages: map[string]bool{}}
 	for s.state != finished {
-		m, err := l.Next(idle)
+		limit := deaf
+		if s.state == waiting {
+			limit = idle
+		}
+		m, err := l.Next(limit)
 		switch {
 		case errors.Is(err, servicetest.ErrIdle):
 			s.fail(40000004, "Gateway:IDLE_TIMEOUT:Websocket session is idle for too long time!")

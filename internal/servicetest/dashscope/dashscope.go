@@ -16,7 +16,7 @@ import (
 
 // idle is how long a client may be silent within a task and between tasks. The
 // service waits for 23 and 60 s.
-const idle = 700 * time.Millisecond
+const idle = 3 * time.Second
 
 // early is how long the service takes to begin a task: whoever does not wait is caught.
 const early = 10 * time.Millisecond

@@ -16,7 +16,7 @@ import (
 
 // idle is how long a client may send neither sound nor a sign of life. The service
 // waits for 10 s.
-const idle = 700 * time.Millisecond
+const idle = 3 * time.Second
 
 const request = "0f1c3f4e-8a2b-4f0a-9d0e-000000000001" // the id of every request
 

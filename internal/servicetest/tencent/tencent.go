@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	window = 5 * time.Minute        // by which the clocks of a signed request may differ
-	early  = 5 * time.Millisecond   // in which a client that does not wait for an answer shows itself
-	idle   = 500 * time.Millisecond // without sound; 15 s with the vendor
+	window = 5 * time.Minute      // by which the clocks of a signed request may differ
+	early  = 5 * time.Millisecond // in which a client that does not wait for an answer shows itself
+	idle   = 3 * time.Second      // without sound; 15 s with the vendor
 	asr    = "asr.cloud.tencent.com"
 	tts    = "tts.cloud.tencent.com"
 )
