@@ -108,12 +108,12 @@ func (w *wire) frame(within time.Duration) (volcframe.Frame, error) {
 }
 
 // Receive waits for the next event.
-func (w *wire) Receive() (duplex.Event, error) {
+func (w *wire) Receive() (func() (duplex.Event, error), error) {
 	f, err := w.frame(0)
 	if err != nil {
-		return duplex.Event{}, err
+		return nil, err
 	}
-	return w.take(f)
+	return func() (duplex.Event, error) { return w.take(f) }, nil
 }
 
 // said holds what an event says.

@@ -53,8 +53,9 @@ type Wire interface {
 	Truncate(item string, heard time.Duration) error
 	// Discard gives up what was appended since the last Commit.
 	Discard() error
-	// Receive waits for the next message.
-	Receive() (Event, error)
+	// Receive waits for the next message and returns what reads it. No Cancel comes
+	// between reading and finding the answer that the event belongs to.
+	Receive() (read func() (Event, error), err error)
 	Close()
 }
 

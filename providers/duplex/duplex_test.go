@@ -94,12 +94,12 @@ func (s *script) Discard() error {
 	return s.note("discard")
 }
 
-func (s *script) Receive() (Event, error) {
+func (s *script) Receive() (func() (Event, error), error) {
 	select {
 	case o := <-s.events:
-		return o.Event, o.err
+		return func() (Event, error) { return o.Event, nil }, o.err
 	case <-s.closed:
-		return Event{}, errors.New("closed")
+		return nil, errors.New("closed")
 	}
 }
 

@@ -20,6 +20,7 @@ type link struct {
 	gone    chan struct{} // closed when nothing more is wanted of it
 	served  atomic.Bool   // an answer came on it
 	leaving atomic.Bool   // it ends soon
+	reading sync.Mutex    // held while a message is read and its answer found, and by Cancel
 	due     time.Time     // when more sound may be sent
 }
 
@@ -140,7 +141,7 @@ func (s *session) serve(ctx context.Context, l *link) error {
 // receive hands events to the answer that runs; all others are dropped.
 func (s *session) receive(l *link) error {
 	for empty := 0; ; {
-		e, err := l.wire.Receive()
+		e, a, err := s.event(l)
 		if err != nil {
 			return err
 		}
@@ -155,7 +156,6 @@ func (s *session) receive(l *link) error {
 			continue
 		}
 		empty = 0
-		a := s.asked(&e)
 		if a == nil {
 			continue
 		}
@@ -167,6 +167,28 @@ func (s *session) receive(l *link) error {
 			return errQuit
 		}
 	}
+}
+
+// event waits for the next event and finds the answer that it belongs to, nil for none.
+func (s *session) event(l *link) (Event, *answer, error) {
+	read, err := l.wire.Receive()
+	if err != nil {
+		return Event{}, nil, err
+	}
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	e, err := read()
+	if err != nil || e.empty() && e.Doubt == nil {
+		return e, nil, err
+	}
+	return e, s.asked(&e), nil
+}
+
+// cancel gives an answer up. No event that was read before can be taken for a later one's.
+func (l *link) cancel() error {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	return l.wire.Cancel()
 }
 
 // asked returns the answer that an event belongs to, if one was asked for. The user's words

@@ -179,8 +179,8 @@ func (s *session) finish(a *answer, l *loop, err error) {
 		}
 	case err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		s.cutOff = true
-		if a.asked {
-			s.order(order{do: Wire.Cancel})
+		if on := s.link; a.asked && on != nil {
+			s.order(order{do: func(Wire) error { return on.cancel() }})
 		} else if a.said.sent > 0 {
 			s.order(order{do: Wire.Discard})
 		}

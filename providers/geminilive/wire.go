@@ -123,12 +123,12 @@ type words struct {
 }
 
 // Receive waits for the next message.
-func (w *wire) Receive() (duplex.Event, error) {
+func (w *wire) Receive() (func() (duplex.Event, error), error) {
 	_, raw, err := w.Read(0)
 	if err != nil {
-		return duplex.Event{}, judged(err)
+		return nil, judged(err)
 	}
-	return w.take(raw)
+	return func() (duplex.Event, error) { return w.take(raw) }, nil
 }
 
 // take reads a message.

@@ -187,11 +187,16 @@ func (w *wire) read(within time.Duration) (e event, raw []byte, err error) {
 }
 
 // Receive waits for the next event.
-func (w *wire) Receive() (duplex.Event, error) {
+func (w *wire) Receive() (func() (duplex.Event, error), error) {
 	e, raw, err := w.read(0)
 	if err != nil {
-		return duplex.Event{}, judged(err)
+		return nil, judged(err)
 	}
+	return func() (duplex.Event, error) { return w.take(e, raw) }, nil
+}
+
+// take reads an event.
+func (w *wire) take(e event, raw []byte) (duplex.Event, error) {
 	switch e.Type {
 	case "error":
 		return w.complaint(e, raw)
