@@ -25,7 +25,7 @@ type wire struct {
 
 	mu    sync.Mutex
 	open  bool // a turn was asked for whose end has not come
-	owed  bool // the end of the turn before that one has not come either
+	owed  bool // the end of an earlier turn has not come either
 	stale bool // what comes is of a turn that was given up
 
 	half []byte // of a sample, which the next message completes; belongs to the receiver
@@ -48,7 +48,7 @@ func (w *wire) Append(pcm []int16) error {
 func (w *wire) Commit() error {
 	w.active = false
 	w.mu.Lock()
-	w.owed, w.open = w.open, true
+	w.owed, w.open = w.owed || w.open, true
 	w.mu.Unlock()
 	return w.WriteJSON(object{"realtimeInput": object{"activityEnd": object{}}})
 }
@@ -170,8 +170,11 @@ func (w *wire) take(raw []byte) (duplex.Event, error) {
 // content reads what is said, and which turns are over. Its caller holds the lock.
 func (w *wire) content(m *message, e *duplex.Event) error {
 	c := m.Content
-	if c.Interrupted {
-		w.stale = false // what follows is of the next turn, but for an end
+	if c.Interrupted { // what follows is of the next turn, but for an end
+		w.stale = false
+		if !w.owed { // the next turn was not asked for yet
+			w.owed, w.open = w.open, false
+		}
 	}
 	if !w.stale {
 		e.More = c.In.Text // what is still understood of a turn that was given up is nobody's

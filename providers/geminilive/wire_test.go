@@ -16,8 +16,8 @@ func TestGivenUpWordsAreDropped(t *testing.T) {
 		{`{"serverContent":{"inputTranscription":{"text":"new"}}}`, "new"},
 	} {
 		e, err := w.take([]byte(m.raw))
-		if err != nil || e.More != m.want {
-			t.Errorf("%s: understood %q, error %v, want %q", m.raw, e.More, err, m.want)
+		if err != nil || e.More != m.want || e.Done {
+			t.Errorf("%s: understood %q, done %v, error %v, want %q and no end", m.raw, e.More, e.Done, err, m.want)
 		}
 	}
 }
