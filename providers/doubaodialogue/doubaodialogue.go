@@ -20,17 +20,18 @@ import (
 )
 
 const (
-	address   = "wss://openspeech.bytedance.com"
-	path      = "/api/v3/realtime/dialogue"
-	resource  = "volc.speech.dialog"
-	appKey    = "PlgvMymc7f3tQnJ6" //nolint:gosec // the vendor publishes it: it is the same for all
-	outRate   = 24000
-	setupTime = 5 * time.Second
-	mostBytes = 4 << 20               // of a message
-	frame     = 20 * time.Millisecond // of sound, as the vendor wants
-	pace      = 4                     // times as fast as spoken
-	defaultIs = "1.2.1.1"             // the model, by its version
-	botName   = 20                    // characters
+	address    = "wss://openspeech.bytedance.com"
+	path       = "/api/v3/realtime/dialogue"
+	resource   = "volc.speech.dialog"
+	appKey     = "PlgvMymc7f3tQnJ6" //nolint:gosec // the vendor publishes it: it is the same for all
+	outRate    = 24000
+	setupTime  = 5 * time.Second
+	mostBytes  = 4 << 20               // of a message
+	frame      = 20 * time.Millisecond // of sound, as the vendor wants
+	pace       = 4                     // times as fast as spoken
+	defaultIs  = "1.2.1.1"             // the model, by its version
+	mostBefore = 100                   // frames before the settings are taken
+	botName    = 20                    // characters
 )
 
 // Kind describes the service.
@@ -126,10 +127,13 @@ func (c *client) begin(w *wire, req providers.DuplexRequest) error {
 		if err := w.tell(step.event, step.payload); err != nil {
 			return err
 		}
-		for {
+		for n := 0; ; n++ {
 			f, err := w.frame(c.setup)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case n > mostBefore:
+				return errors.New("the service does not take the settings")
 			}
 			if f.Event == step.answer {
 				break

@@ -36,6 +36,7 @@ type wire struct {
 	mu    sync.Mutex
 	stale bool // what is said belongs to an answer that was given up
 	asked bool // an answer was asked for, and is not complete
+	heard bool // words of the user were understood since it had heard all that was said before
 
 	half []byte // of a sample, which the next message completes; belongs to the receiver
 }
@@ -131,6 +132,13 @@ func (w *wire) take(f volcframe.Frame) (duplex.Event, error) {
 	switch f.Event {
 	case eventASRInfo, eventASREnded:
 		w.stale, w.half = false, nil
+		if f.Event == eventASRInfo {
+			return duplex.Event{}, nil
+		}
+		nothing := w.asked && !w.heard
+		if w.heard = false; nothing { // then it says nothing, which is no fault of it
+			return duplex.Event{Doubt: transport.Refused(providers.BadRequest, "", "the service has understood no words")}, nil
+		}
 		return duplex.Event{}, nil
 	case volcframe.EventTTSResponse:
 		if w.stale {
@@ -160,6 +168,7 @@ func (w *wire) take(f volcframe.Frame) (duplex.Event, error) {
 	for _, r := range s.Results {
 		words.WriteString(r.Text)
 	}
+	w.heard = w.heard || words.Len() > 0
 	return duplex.Event{Heard: words.String()}, nil
 }
 

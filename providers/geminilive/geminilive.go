@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	address   = "wss://generativelanguage.googleapis.com"
-	path      = "/ws/google.ai.generativelanguage.%s.GenerativeService.BidiGenerateContent"
-	setupTime = 5 * time.Second
-	mostBytes = 4 << 20 // of a message
+	address    = "wss://generativelanguage.googleapis.com"
+	path       = "/ws/google.ai.generativelanguage.%s.GenerativeService.BidiGenerateContent"
+	setupTime  = 5 * time.Second
+	mostBytes  = 4 << 20 // of a message
+	mostBefore = 100     // messages before the setup is taken
 
 	asContent = "content"      // the history goes as turns that ask for nothing
 	asInitial = "initial"      // as turns that the setup announces
@@ -105,7 +106,7 @@ func (c *client) begin(w *wire, req providers.DuplexRequest) error {
 	if err := w.WriteJSON(object{"setup": c.settings(req)}); err != nil {
 		return err
 	}
-	for {
+	for n := 0; ; n++ {
 		var m message
 		if err := w.ReadJSON(c.setup, &m); err != nil {
 			return err
@@ -115,6 +116,9 @@ func (c *client) begin(w *wire, req providers.DuplexRequest) error {
 		}
 		if m.Setup != nil {
 			break
+		}
+		if n > mostBefore {
+			return errors.New("the service does not take the settings")
 		}
 	}
 	how := c.section.Text("history", asContent)

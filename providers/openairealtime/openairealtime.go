@@ -25,6 +25,7 @@ const (
 	outRate     = 24000           // Hz of the sound that comes
 	setupTime   = 5 * time.Second // for each answer before the sound
 	mostBytes   = 4 << 20         // of a message
+	mostBefore  = 100             // messages before the settings are taken
 	hears       = "gpt-4o-mini-transcribe"
 	qwenHears   = "qwen3-asr-flash-realtime"
 	asItems     = "items"        // the history goes as messages

@@ -50,11 +50,13 @@ type wire struct {
 // begin sends the settings and waits until they are taken.
 func (w *wire) begin(settings object, within time.Duration) error {
 	w.names = map[string]string{}
-	for sent := false; ; {
+	for n, sent := 0, false; ; n++ {
 		e, raw, err := w.read(within)
 		switch {
 		case err != nil:
 			return err
+		case n > mostBefore:
+			return errors.New("the service does not take the settings")
 		case e.Type == "error":
 			return fault(raw)
 		case e.Type == "session.created" && !sent:
