@@ -175,8 +175,8 @@ type Thought struct {
 type Question struct {
 	Text     string
 	Language string
-	Tool     providers.ToolSpec
-	Result   string // of the tool
+	Tool     providers.ToolSpec // without a name: there is none
+	Result   string             // of the tool
 }
 
 // Thermometer returns a question for the temperature of a city, with its tool.
@@ -201,7 +201,10 @@ func Think(ctx context.Context, model providers.LLM, q Question) (t Thought, err
 			{Role: providers.RoleSystem, Content: "You are a voice assistant. Answer in one short sentence. Use the tools."},
 			{Role: providers.RoleUser, Content: q.Text},
 		},
-		Tools: []providers.ToolSpec{q.Tool}, Language: q.Language,
+		Language: q.Language,
+	}
+	if q.Tool.Name != "" {
+		req.Tools = []providers.ToolSpec{q.Tool}
 	}
 	for range steps {
 		answer := providers.Message{Role: providers.RoleAssistant}

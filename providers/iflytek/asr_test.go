@@ -13,6 +13,7 @@ import (
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/recognition"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
 
 var tone = servicetest.Samples(servicetest.Speech(strings.Repeat("a", 26), 16000))
@@ -75,6 +76,9 @@ func TestRecogniserContract(t *testing.T) {
 				},
 				Kinds: map[servicetest.Fault][]providers.Kind{servicetest.NoMoney: {providers.Unauthorized}},
 				Skip:  skip,
+				Causes: map[servicetest.Fault][]transport.Cause{ // its codes say no more
+					servicetest.NoMoney: {transport.CauseLicence}, servicetest.WrongModel: {transport.CauseRequest},
+				},
 			})
 		})
 	}

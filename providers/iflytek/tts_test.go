@@ -10,6 +10,7 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
 
 func TestVoiceContract(t *testing.T) {
@@ -20,6 +21,9 @@ func TestVoiceContract(t *testing.T) {
 				skip = map[servicetest.Fault]string{servicetest.Silent: waits, servicetest.Huge: waits, servicetest.Slow: waits}
 			}
 			providertest.TestVoiceContract(t, providertest.Case{
+				Causes: map[servicetest.Fault][]transport.Cause{ // its codes say no more
+					servicetest.NoMoney: {transport.CauseLicence}, servicetest.WrongModel: {transport.CauseRequest},
+				},
 				Skip: skip,
 				Kind: Kind(), Fake: fake.New,
 				Section: func(s *service.Section) { s.Models = map[service.Role]string{service.TTS: model} },

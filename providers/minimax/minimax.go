@@ -70,7 +70,7 @@ func Kind() service.Kind {
 			{Name: "transport", Values: []string{webSocket, plain}}, {Name: "emotion"}, {Name: "language_boost"},
 			{Name: "volume", Type: service.Number}, {Name: "pitch", Type: service.Number},
 		},
-		TTS: newTTS,
+		TTS: newTTS, ListVoices: listVoices,
 	}
 }
 

@@ -10,13 +10,14 @@ import (
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/sse"
+	"xiaozhi/providers/transport"
 )
 
 func TestContract(t *testing.T) {
 	for name, reply := range map[string]n8n.Reply{"streamed": n8n.Streamed, "whole": n8n.Agent} {
 		t.Run(name, func(t *testing.T) {
 			providertest.TestModelContract(t, providertest.Case{
-				Kind: Kind(), Reuses: true, Uploads: reply != n8n.Streamed,
+				Kind: Kind(), Reuses: true, Uploads: reply != n8n.Streamed, Causes: map[servicetest.Fault][]transport.Cause{servicetest.WrongModel: {transport.CauseNonsense}},
 				Fake: func(t testing.TB) *servicetest.Server {
 					f := n8n.New(t)
 					f.Respond(reply)

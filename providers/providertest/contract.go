@@ -18,6 +18,7 @@ import (
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
 
 // Case is a client of a service and the fake that it is held against. Kind and Fake must
@@ -32,6 +33,8 @@ type Case struct {
 	Text string
 	// Kinds are the kinds of failure that a fault may show as, where they are not the usual one.
 	Kinds map[servicetest.Fault][]providers.Kind
+	// Causes are further causes that people may be told of a fault, where the service does not say it any better.
+	Causes map[servicetest.Fault][]transport.Cause
 	// Skip says of faults that the fake knows why they do not concern the role.
 	Skip map[servicetest.Fault]string
 	// Uploads says that a recogniser gives no partial transcripts, or that a voice gives
@@ -62,6 +65,12 @@ func usual(f servicetest.Fault) (providers.Kind, bool) {
 	default:
 		return 0, false
 	}
+}
+
+// causes are what people are to be told of the faults that they can mend.
+var causes = map[servicetest.Fault][]transport.Cause{
+	servicetest.WrongKey: {transport.CauseKey, transport.CauseBlocked}, servicetest.NoMoney: {transport.CauseCredit}, servicetest.RateLimited: {transport.CauseRate},
+	servicetest.WrongModel: {transport.CauseModel, transport.CauseApp, transport.CauseLicence}, servicetest.WrongVoice: {transport.CauseVoice, transport.CauseLicence},
 }
 
 // Time limits of the contract: short ones where they are to run out, and long ones where
@@ -177,13 +186,17 @@ func (tr *trial) wantKind(err error) {
 		tr.Errorf("got error %v, want a *providers.Error", err)
 		return
 	}
-	want, _ := usual(tr.f)
+	usually, _ := usual(tr.f)
 	kinds := tr.c.Kinds[tr.f]
 	if len(kinds) == 0 {
-		kinds = []providers.Kind{want}
+		kinds = []providers.Kind{usually}
 	}
 	if !slices.Contains(kinds, failed.Kind) || failed.Provider != "under-test" || failed.Op == "" {
 		tr.Errorf("got a failure of kind %s by %q: %v, want kind %v", failed.Kind, failed.Provider, err, kinds)
+	}
+	want, told := causes[tr.f]
+	if got := transport.CauseOf(err, tr.c.Kind.Free); told && !slices.Contains(append(slices.Clone(want), tr.c.Causes[tr.f]...), got) {
+		tr.Errorf("people are told %s, want %s: %v", got, want, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	fake "xiaozhi/internal/servicetest/tencent"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
 
 func TestRecognisersKeepTheContract(t *testing.T) {
@@ -27,7 +28,7 @@ func TestVoicesKeepTheContract(t *testing.T) {
 	for _, model := range []string{""} {
 		t.Run(model, func(t *testing.T) {
 			providertest.TestVoiceContract(t, providertest.Case{
-				Kind: Kind(), Fake: fake.New, Reuses: false,
+				Kind: Kind(), Fake: fake.New, Reuses: false, Causes: map[servicetest.Fault][]transport.Cause{servicetest.WrongModel: {transport.CauseVoice}},
 				Section: func(s *service.Section) { s.Models = map[service.Role]string{service.TTS: model} },
 			})
 		})

@@ -1,4 +1,4 @@
-package probe
+package transport
 
 import (
 	"crypto/tls"
@@ -15,7 +15,6 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/providers"
-	"xiaozhi/providers/transport"
 )
 
 // Cause names a sort of failure that a person can do something about, by the id of its sentence in the catalogue of messages.
@@ -23,23 +22,25 @@ type Cause string
 
 // The causes.
 const (
-	Unknown     Cause = "services/unavailable"
-	WrongKey    Cause = "services/unauthorized"
-	NoCredit    Cause = "services/no-credit"
-	TooOften    Cause = "services/rate-limited"
-	BadRequest  Cause = "services/bad-request"
-	NoModel     Cause = "services/no-model"
-	NoVoice     Cause = "services/no-voice"
-	NoLanguage  Cause = "services/no-language"
-	NoHost      Cause = "services/no-host"
-	NoListener  Cause = "services/no-listener"
-	NoNetwork   Cause = "services/no-network"
-	NoAnswer    Cause = "services/no-answer"
-	Proxy       Cause = "services/proxy"
-	Certificate Cause = "services/certificate"
-	Clock       Cause = "services/clock"
-	Blocked     Cause = "services/blocked"
-	Nonsense    Cause = "services/nonsense"
+	CauseUnknown  Cause = "services/unavailable"
+	CauseKey      Cause = "services/unauthorized"
+	CauseCredit   Cause = "services/no-credit"
+	CauseRate     Cause = "services/rate-limited"
+	CauseRequest  Cause = "services/bad-request"
+	CauseModel    Cause = "services/no-model"
+	CauseVoice    Cause = "services/no-voice"
+	CauseLicence  Cause = "services/no-licence"
+	CauseApp      Cause = "services/no-app"
+	CauseLanguage Cause = "services/no-language"
+	CauseHost     Cause = "services/no-host"
+	CauseListener Cause = "services/no-listener"
+	CauseNetwork  Cause = "services/no-network"
+	CauseSilence  Cause = "services/no-answer"
+	CauseProxy    Cause = "services/proxy"
+	CauseTLS      Cause = "services/certificate"
+	CauseClock    Cause = "services/clock"
+	CauseBlocked  Cause = "services/blocked"
+	CauseNonsense Cause = "services/nonsense"
 )
 
 // about reports whether words of a service, in lower case, speak of one thing, by the words for it in both languages.
@@ -52,44 +53,48 @@ func about(words, id string) bool {
 // service has no keys that could be wrong.
 func CauseOf(err error, free bool) Cause {
 	if providers.LacksLanguage(err) {
-		return NoLanguage
+		return CauseLanguage
 	}
 	failed, ok := errors.AsType[*providers.Error](err)
 	if !ok {
-		if c := connection(err); c != Unknown {
+		if c := connection(err); c != CauseUnknown {
 			return c
 		}
 		return ""
 	}
 	words := strings.ToLower(failed.Err.Error())
-	refused, answered := errors.AsType[*transport.Refusal](err)
+	refused, answered := errors.AsType[*Refusal](err)
 	switch {
 	case answered && refused.Status == http.StatusProxyAuthRequired:
-		return Proxy
+		return CauseProxy
 	case failed.Kind == providers.NoCredit:
-		return NoCredit
+		return CauseCredit
 	case failed.Kind == providers.RateLimited:
-		return TooOften
+		return CauseRate
 	case failed.Kind == providers.Unavailable && !answered:
 		return connection(err)
 	case failed.Kind == providers.Unavailable && refused.Status >= 200 && refused.Status < 400: // a page in place of a socket
-		return Nonsense
+		return CauseNonsense
 	case failed.Kind == providers.Unavailable:
-		return Unknown
+		return CauseUnknown
 	case answered && refused.Skewed, about(words, "services/about-clock"):
-		return Clock
+		return CauseClock
+	case about(words, "services/about-licence"):
+		return CauseLicence
 	case about(words, "services/about-voice"):
-		return NoVoice
+		return CauseVoice
 	case about(words, "services/about-model"):
-		return NoModel
-	case answered && (refused.Status == http.StatusNotFound || refused.Status == http.StatusMethodNotAllowed):
-		return Nonsense
+		return CauseModel
+	case about(words, "services/about-app"):
+		return CauseApp
+	case failed.Kind == providers.BadRequest && answered && (refused.Status == http.StatusNotFound || refused.Status == http.StatusMethodNotAllowed):
+		return CauseNonsense
 	case failed.Kind == providers.BadRequest:
-		return BadRequest
+		return CauseRequest
 	case free:
-		return Blocked
+		return CauseBlocked
 	}
-	return WrongKey
+	return CauseKey
 }
 
 // connection finds out why nothing was answered.
@@ -101,23 +106,23 @@ func connection(err error) Cause {
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
 	switch {
 	case op != nil && (op.Op == "proxyconnect" || strings.HasPrefix(op.Op, "socks")), strings.Contains(words, "socks connect"), strings.Contains(words, "proxy: "):
-		return Proxy
+		return CauseProxy
 	case unnamed && name.IsNotFound:
-		return NoHost
+		return CauseHost
 	case unnamed, errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETDOWN):
-		return NoNetwork
+		return CauseNetwork
 	case expired(err):
-		return Clock
+		return CauseClock
 	case plain, strings.Contains(words, "server gave HTTP response to HTTPS client"), strings.Contains(words, "x509: "), strings.Contains(words, "tls: "):
-		return Certificate
+		return CauseTLS
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return NoListener
-	case errors.Is(err, transport.ErrStalled), timed && late.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
-		return NoAnswer
+		return CauseListener
+	case errors.Is(err, ErrStalled), timed && late.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
+		return CauseSilence
 	case strings.Contains(words, "malformed HTTP"), strings.Contains(words, "not the JSON expected"), strings.Contains(words, "bad handshake"), strings.Contains(words, "invalid character"):
-		return Nonsense
+		return CauseNonsense
 	}
-	return Unknown
+	return CauseUnknown
 }
 
 // expired reports whether a certificate is not valid at the time of this machine.
