@@ -129,8 +129,11 @@ type trier struct {
 // test tries all roles of a service, or the one that was named.
 func (t *trier) test(ctx context.Context, name string) error {
 	roles := t.s.Roles(name)
-	if len(roles) == 0 {
-		return errors.New(message.Both("services/unknown", name))
+	switch {
+	case name == "auto":
+		return errors.New(message.Both("services/auto"))
+	case len(roles) == 0:
+		return errors.New(message.Both("services/unknown", name, t.s.Nearest(name)))
 	}
 	if t.f.role != "" {
 		if !slices.Contains(roles, service.Role(t.f.role)) {
@@ -145,13 +148,18 @@ func (t *trier) test(ctx context.Context, name string) error {
 	for _, r := range roles {
 		one := t.s.Try(ctx, name, r)
 		if one.Err != nil {
-			fmt.Fprintf(t.out, "%s  %s\n", r, message.Both("services/not-made")+": "+one.Err.Error())
+			fmt.Fprintf(t.out, "%s  %s\n", r, message.Both("services/not-made")+": "+app.Why(one.Err, t.s.Free(name)))
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", r, one.Err))
 			continue
 		}
 		fmt.Fprintf(t.out, "%s  %s\n", r, one.What)
 		for run := range t.f.runs {
-			err := t.try(ctx, name, one, said, &sound)
+			var err error
+			if t.s.IsRules(name) {
+				err = t.command(ctx, one.LLM)
+			} else {
+				err = t.try(ctx, name, one, said, &sound)
+			}
 			if err != nil {
 				fmt.Fprintf(t.out, "  %d. %s\n", run+1, app.Why(err, t.s.Free(name)))
 				failed = errors.Join(failed, fmt.Errorf("%s: %w", r, err))
@@ -224,6 +232,16 @@ func (t *trier) try(ctx context.Context, name string, one app.Tried, said string
 	return nil
 }
 
+// command has the commands that need no model answer one of them: they know a few, and no tool of a test.
+func (t *trier) command(ctx context.Context, rules providers.LLM) error {
+	said := message.In(text.Lang(t.f.language), "services/command")
+	thought, err := probe.Think(ctx, rules, probe.Question{Text: said, Language: t.f.language})
+	if err == nil {
+		fmt.Fprintf(t.out, "  %q: %q, %s\n", said, thought.Text, ms(thought.Total))
+	}
+	return err
+}
+
 // hear lets a recogniser hear a file, the voice of its own service, or the local one.
 func (t *trier) hear(ctx context.Context, ears providers.ASR, said string, sound *[]int16) (h probe.Heard, err error) {
 	if t.f.sound != "" {
@@ -269,7 +287,13 @@ func at16k(pcm []int16, rate int) ([]int16, error) {
 
 // voices lists the voices of a service, and saves a sample of each where that is asked for.
 func (t *trier) voices(ctx context.Context, name string) error {
-	all, err := t.s.Voices(ctx, name)
+	switch roles := t.s.Roles(name); {
+	case len(roles) == 0:
+		return errors.New(message.Both("services/unknown", name, t.s.Nearest(name)))
+	case !slices.Contains(roles, service.TTS) && !slices.Contains(roles, service.Realtime):
+		return errors.New(message.Both("services/wrong-role", name, service.TTS, joinRoles(roles)))
+	}
+	all, asked, err := t.s.Voices(ctx, name)
 	if err != nil {
 		return errors.New(app.Why(err, t.s.Free(name)))
 	}
@@ -281,8 +305,14 @@ func (t *trier) voices(ctx context.Context, name string) error {
 	for _, v := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", plainText(v.Name), plainText(v.Title), strings.Join(v.Language, " "))
 	}
-	if err := w.Flush(); err != nil || t.f.save == "" {
+	if err := w.Flush(); err != nil {
 		return err
+	}
+	if !asked {
+		fmt.Fprintln(t.out, message.Both("services/known-voices", name))
+	}
+	if t.f.save == "" {
+		return nil
 	}
 	one := t.s.Try(ctx, name, service.TTS)
 	if one.Err != nil {

@@ -24,6 +24,7 @@ llm: [rules]
 providers:
   mine: {type: openai, base_url: "%s/v1", api_key: %s, price: {minute: 0.5, characters: 2}}
   wrong: {type: openai, base_url: "%s/v1", api_key: sk-wrong-key-000000}
+  closed: {type: whisper-cpp, base_url: "http://127.0.0.1:1"}
   lost: {type: deepgram}
 `, fake.URL(), servicetest.Key, fake.URL())
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
@@ -40,8 +41,16 @@ providers:
 		{[]string{"test", "mine", "--role", "asr", "--text", servicetest.Words}, 0, []string{`"今天天气怎么样 and the lamp": first text`, "cost 0."}},
 		{[]string{"test", "wrong", "--role", "tts"}, 1, []string{"the key is wrong"}},
 		{[]string{"test", "mine", "--role", "ears"}, 2, nil},
-		{[]string{"test", "nobody"}, 1, []string{"there is no service nobody"}},
-		{[]string{"voices", "mine"}, 0, []string{"alloy"}},
+		{[]string{"test", "depgram"}, 1, []string{"there is no service depgram (did you mean deepgram?)"}},
+		{[]string{"test", "auto"}, 1, []string{"auto is no service", "auto 不是一个服务"}},
+		{[]string{"test", "rules"}, 0, []string{"llm  rules: time", `"What time is it?": "It is `}},
+		{[]string{"test", "local", "--text", "hi"}, 0, []string{"tts  ", "first sound after"}},
+		{[]string{"test", "pocketsphinx", "--text", "hi"}, 0, []string{"asr  English, offline", "final text"}},
+		{[]string{"test", "closed", "--role", "asr", "--text", "hi"}, 1, []string{"nothing listens at this address", "这个地址上没有程序在监听"}},
+		{[]string{"test", "lost"}, 1, []string{"not usable", "no key"}},
+		{[]string{"voices", "mine"}, 0, []string{"alloy", "gives no list of its voices"}},
+		{[]string{"voices", "rules"}, 1, []string{"rules cannot do tts, only llm"}},
+		{[]string{"voices", "tencent"}, 0, []string{"101001", "gives no list of its voices"}},
 	} {
 		var out, errs bytes.Buffer
 		args := append([]string{"services"}, tt.args...)

@@ -5,20 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"xiaozhi/internal/config"
-	"xiaozhi/internal/probe"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/prompts"
 	"xiaozhi/providers"
 	"xiaozhi/providers/catalog"
 	"xiaozhi/providers/chain"
-	"xiaozhi/providers/local"
 	"xiaozhi/providers/pocketsphinx"
+	"xiaozhi/providers/rules"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
 
 // Services are the services and engines of the settings, for a command that lists or tries
@@ -54,10 +56,6 @@ func (s *Services) Chain(ctx context.Context, r service.Role) (all []Member) {
 	}
 	for _, name := range s.f.expand(names, role) {
 		m := Member{Name: name}
-		if s.f.isRules(name) {
-			all = append(all, m)
-			continue
-		}
 		one := s.Try(ctx, name, role)
 		m.What, m.Err = one.What, one.Err
 		if name != "ollama" || m.Err == nil || slices.Contains(names, name) {
@@ -89,19 +87,30 @@ func (s *Services) Try(ctx context.Context, name string, r service.Role) (t Trie
 	switch r {
 	case service.ASR:
 		if p.Type == "pocketsphinx" {
+			t.What = message.Both("app/pocketsphinx")
 			t.ASR, t.Err = pocketsphinx.New(pocketsphinx.Options{Name: name, Decoders: p.Decoders, Log: s.f.log})
 			return t
 		}
 		t.ASR, t.What, t.Err = ofKind(s.f, r, name, p, func(k service.Kind) func(service.Section) (providers.ASR, error) { return k.ASR })
 	case service.TTS:
 		if p.Type == "local" {
-			t.TTS, t.Err = local.New(ctx, local.Options{Name: name, EnglishVoice: p.Voice.For("en"), Log: s.f.log})
+			t.TTS, t.What, t.Err = s.f.voice(ctx, name, p)
 			return t
 		}
 		t.TTS, t.What, t.Err = ofKind(s.f, r, name, p, func(k service.Kind) func(service.Section) (providers.TTS, error) { return k.TTS })
 	case service.Realtime:
 		t.Duplex, t.What, t.Err = s.f.duplex(ctx, name, p)
 	default:
+		if p.Type == "rules" {
+			t.What = message.Both("app/rules")
+			texts, err := prompts.Load("")
+			if err != nil {
+				t.Err = err
+				return t
+			}
+			t.LLM = rules.New(rules.Options{Prompts: texts.Phrase, Name: s.cfg.Agent.Name, Zone: s.cfg.Server.Zone(), ModelConfigured: true})
+			return t
+		}
 		t.LLM, t.What, t.Err = ofKind(s.f, service.LLM, name, p, func(k service.Kind) func(service.Section) (providers.LLM, error) { return k.LLM })
 	}
 	return t
@@ -114,7 +123,7 @@ func (s *Services) Roles(name string) []service.Role {
 		return []service.Role{service.ASR}
 	case "local":
 		return []service.Role{service.TTS}
-	case "ollama":
+	case "ollama", "rules":
 		return []service.Role{service.LLM}
 	default:
 		k, _ := catalog.Find(s.f.kinds, kind) // one that is unknown can do nothing
@@ -122,21 +131,22 @@ func (s *Services) Roles(name string) []service.Role {
 	}
 }
 
-// Voices lists the voices of a name: those that its service tells, else those that are known.
-func (s *Services) Voices(ctx context.Context, name string) ([]service.Voice, error) {
+// Voices lists the voices of a name: those that its service tells, else those that are known here. asked says which.
+func (s *Services) Voices(ctx context.Context, name string) (all []service.Voice, asked bool, err error) {
+	k, _ := catalog.Find(s.f.kinds, s.f.typeOf(name))
+	if k.ListVoices == nil { // no key is needed for what is known here
+		return k.Voices, false, nil
+	}
 	p, err := s.f.section(ctx, name)
 	if err != nil {
-		return nil, err
-	}
-	k, _ := catalog.Find(s.f.kinds, p.Type)
-	if k.ListVoices == nil {
-		return k.Voices, nil
+		return nil, true, err
 	}
 	section, err := s.f.settings(name, p)
 	if err != nil {
-		return nil, err
+		return nil, true, err
 	}
-	return k.ListVoices(ctx, section)
+	all, err = k.ListVoices(ctx, section)
+	return all, true, err
 }
 
 // Price returns what the owner has set as the price of a service.
@@ -239,7 +249,7 @@ func (a condition) chains() States {
 	players := a.cast.now.Load()
 	for _, name := range a.crew.Names() {
 		p := players.byName[name]
-		each(name, agentEngines{asr: p.ASR, llm: p.LLM, tts: p.TTS, vision: p.vision})
+		each(name, agentEngines{asr: p.ASR, llm: p.LLM, tts: p.TTS, vision: p.vision, duplex: p.Realtime})
 	}
 	return all
 }
@@ -284,7 +294,7 @@ func (a condition) leftOut(role service.Role) (all []MemberState) {
 // Why says in both languages what is wrong with a service that has failed, and then what the service said. free says that
 // it has no keys that could be wrong.
 func Why(err error, free bool) string {
-	cause := probe.CauseOf(err, free)
+	cause := transport.CauseOf(err, free)
 	if cause == "" {
 		return said(err)
 	}
@@ -294,7 +304,19 @@ func Why(err error, free bool) string {
 // said returns a provider's words for its failure, without its name.
 func said(err error) string {
 	if failed, ok := err.(*providers.Error); ok { //nolint:errorlint // one that is wrapped says more
-		return probe.Plain(failed.Err)
+		return transport.Plain(failed.Err)
 	}
-	return probe.Plain(err)
+	return transport.Plain(err)
 }
+
+// Nearest returns the name of a section or a type that was probably meant.
+func (s *Services) Nearest(name string) string {
+	all := []string{"pocketsphinx", "rules", "local"}
+	for _, k := range s.f.kinds {
+		all = append(all, k.Type)
+	}
+	return prompts.Nearest(name, append(all, slices.Collect(maps.Keys(s.cfg.Providers))...))
+}
+
+// IsRules reports whether a name stands for the commands that need no model.
+func (s *Services) IsRules(name string) bool { return s.f.isRules(name) }

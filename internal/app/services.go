@@ -235,10 +235,13 @@ func describe(k service.Kind, s service.Section, r service.Role, provider any) s
 		model = known[0]
 	}
 	at := s.Address(k.Regions, k.Address)
+	if k.At != nil {
+		at = cmp.Or(k.At(s, r), at)
+	}
 	if u, err := url.Parse(at); err == nil {
 		u.User, u.RawQuery, u.Fragment = nil, "", ""
 		at = u.String()
-		if s.BaseURL == "" && r != service.LLM { // the path, and often the scheme, is another one for speech
+		if s.BaseURL == "" && r != service.LLM && u.Host != "" { // the path, and often the scheme, is another one for speech
 			at = u.Host
 		}
 	}

@@ -28,6 +28,12 @@ func Kind() service.Kind {
 			{Name: "language"}, {Name: "style"}, {Name: "stt_url"}, {Name: "phrases", Type: service.Flag},
 		},
 		ASR: NewASR, TTS: NewTTS, ListVoices: listVoices,
+		At: func(s service.Section, r service.Role) string {
+			if r == service.ASR {
+				return address(s, "stt")
+			}
+			return address(s, "tts")
+		},
 	}
 }
 

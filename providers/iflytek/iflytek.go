@@ -63,14 +63,32 @@ func Kind() service.Kind {
 		},
 		ASR: newASR,
 		TTS: newTTS,
+		At:  at,
 	}
+}
+
+// at returns the address of a role: each has one for each of its two services.
+func at(s service.Section, r service.Role) string {
+	switch {
+	case s.BaseURL != "":
+		return s.BaseURL
+	case r == service.ASR && s.Model(service.ASR, spark) != iat:
+		return sparkAddress
+	case r == service.ASR:
+		return iatAddress
+	}
+	model := s.Model(service.TTS, "")
+	if model == oral || model != online && superhuman(s.Voice(providers.TTSRequest{}, onlineVoice)) {
+		return oralAddress
+	}
+	return onlineAddress
 }
 
 // client opens the signed sockets of a section, to one of the services.
 type client struct {
 	dialer      *transport.Dialer
 	clock       *transport.Clock
-	at          *url.URL
+	target      *url.URL
 	app         string
 	key, secret providers.Secret
 }
@@ -78,18 +96,18 @@ type client struct {
 // newClient makes one for a service. A base_url takes the place of its scheme and host, and
 // goes before its path.
 func newClient(s service.Section, address string) (*client, error) {
-	at, err := url.Parse(address)
+	target, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
 	if s.BaseURL != "" {
-		base, err := url.Parse(service.Join(s.BaseURL, at.Path))
+		base, err := url.Parse(service.Join(s.BaseURL, target.Path))
 		if err != nil || base.Host == "" {
 			return nil, errors.New("base_url: it is not a URL with a host")
 		}
-		at = base
+		target = base
 	}
-	c := &client{clock: &transport.Clock{}, at: at, app: s.ID, key: s.Key, secret: s.Secret}
+	c := &client{clock: &transport.Clock{}, target: target, app: s.ID, key: s.Key, secret: s.Secret}
 	c.dialer, err = transport.NewDialer(transport.DialerOptions{
 		Account: transport.Account{Name: s.Name, Secrets: []providers.Secret{s.Key, s.Secret}},
 		Proxy:   s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers, Most: int(s.Number("most_connections", 0)), Clock: c.clock,
@@ -100,9 +118,9 @@ func newClient(s service.Section, address string) (*client, error) {
 // dial opens a socket, signed with the time as the service has it. Where a refusal has
 // put our idea of that right, it signs once more.
 func (c *client) dial(ctx context.Context) (*transport.Socket, error) {
-	socket, err := c.dialer.Dial(ctx, signed(c.at, c.key, c.secret, c.clock.Now()), nil)
+	socket, err := c.dialer.Dial(ctx, signed(c.target, c.key, c.secret, c.clock.Now()), nil)
 	if refused, ok := errors.AsType[*transport.Refusal](err); ok && refused.Skewed {
-		socket, err = c.dialer.Dial(ctx, signed(c.at, c.key, c.secret, c.clock.Now()), nil)
+		socket, err = c.dialer.Dial(ctx, signed(c.target, c.key, c.secret, c.clock.Now()), nil)
 	}
 	if refused, ok := errors.AsType[*transport.Refusal](err); ok {
 		var body struct {

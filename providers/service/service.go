@@ -167,15 +167,16 @@ type Kind struct {
 	Type    string // in the settings
 	Title   string // the vendor's own name
 	Env     []Env
-	Needs   []Field           // that a section must have; a base_url of one's own needs none
-	Regions map[string]string // names to addresses; nil: there is one
-	Address string            // of the service, or of its first region; "": base_url must be set
-	Models  map[Role][]string // known ones, the default first; others may work too
-	Voices  []Voice           // known ones, the default first; others may work too
-	Formats []string          // of speech that may be asked for, the default first
-	Extra   bool              // further keys of the request body are taken
-	Schemes []string          // that base_url may begin with; nil: see [Kind.Begins]
-	Lacks   []string          // settings of all kinds that this one cannot do anything with
+	Needs   []Field                    // that a section must have; a base_url of one's own needs none
+	Regions map[string]string          // names to addresses; nil: there is one
+	Address string                     // of the service, or of its first region; "": base_url must be set
+	Models  map[Role][]string          // known ones, the default first; others may work too
+	Voices  []Voice                    // known ones, the default first; others may work too
+	At      func(Section, Role) string // the address of a role, where it is not that of all; nil: it always is
+	Formats []string                   // of speech that may be asked for, the default first
+	Extra   bool                       // further keys of the request body are taken
+	Schemes []string                   // that base_url may begin with; nil: see [Kind.Begins]
+	Lacks   []string                   // settings of all kinds that this one cannot do anything with
 	More    []Setting
 	Free    bool // it costs nothing and needs no key
 	// Here tells of an engine on this machine whether what it needs for a role is there; nil: it is a service.

@@ -57,6 +57,12 @@ func Kind() service.Kind {
 		},
 		ASR: newASR,
 		TTS: newTTS,
+		At: func(s service.Section, r service.Role) string {
+			if r == service.TTS {
+				return s.Address(nil, speakingAddress)
+			}
+			return s.Address(nil, hearingAddress)
+		},
 	}
 }
 
