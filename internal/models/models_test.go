@@ -283,7 +283,10 @@ func TestSources(t *testing.T) {
 	defer missing.Close()
 	for name, first := range map[string]string{"longer": bad.URL, "forged": forged.URL, "missing": missing.URL, "silent": silent.URL, "nobody": "http://127.0.0.1:1"} {
 		s := newStore(t)
-		s.Idle = 60 * time.Millisecond
+		s.Idle = 10 * time.Second
+		if name == "silent" {
+			s.Idle = 300 * time.Millisecond
+		}
 		e := entry("mine", first+"/m.tgz", content)
 		_, err := s.Get(t.Context(), e)
 		if err == nil || !strings.Contains(err.Error(), "/m.tgz") || s.State("mine") == models.Present {
