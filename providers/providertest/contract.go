@@ -204,7 +204,8 @@ func (tr *trial) eventually(what string, is func() bool) {
 	tr.Helper()
 	for end := time.Now().Add(cleanUp); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			tr.Errorf("not in time: %s; %d connections are open; goroutines:\n%s", what, tr.fake.Open(), strings.Join(tr.left(), "\n\n"))
+			tr.Errorf("not in time: %s; %d connections are open; goroutines:\n%s\nof fakes:\n%s", what, tr.fake.Open(),
+				strings.Join(tr.left(), "\n\n"), strings.Join(goroutines("xiaozhi/internal/servicetest"), "\n\n"))
 			return
 		}
 	}
@@ -213,15 +214,25 @@ func (tr *trial) eventually(what string, is func() bool) {
 // left lists the goroutines of providers that the test has begun, or whose beginner is not
 // known, but for those of net/http and of tests.
 func (tr *trial) left() (out []string) {
+	own := `"trial":` + strconv.Quote(tr.Name())
+	for _, g := range goroutines("xiaozhi/providers/") {
+		switch {
+		case strings.Contains(g, "testing.tRunner"), strings.Contains(g, "net/http.(*persistConn)"):
+		case strings.Contains(g, own), !strings.Contains(g, `"trial":`):
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// goroutines lists those in whose stack or labels a word occurs.
+func goroutines(word string) (out []string) {
 	var all strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
 		return []string{err.Error()}
 	}
-	own := `"trial":` + strconv.Quote(tr.Name())
 	for g := range strings.SplitSeq(all.String(), "\n\n") {
-		switch {
-		case !strings.Contains(g, "xiaozhi/providers/"), strings.Contains(g, "testing.tRunner"), strings.Contains(g, "net/http.(*persistConn)"):
-		case strings.Contains(g, own), !strings.Contains(g, `"trial":`):
+		if strings.Contains(g, word) {
 			out = append(out, g)
 		}
 	}

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	maxText = 300                    // characters of one plain voice
-	idle    = 500 * time.Millisecond // between tasks; 10 s with the vendor
-	deaf    = 3 * time.Second        // within one; 10 s with the vendor, too
-	early   = 5 * time.Millisecond   // in which a client that does not wait for an answer shows itself
+	maxText = 300                     // characters of one plain voice
+	idle    = 1500 * time.Millisecond // between tasks; 10 s with the vendor
+	deaf    = 3 * time.Second         // within one; 10 s with the vendor, too
+	early   = 5 * time.Millisecond    // in which a client that does not wait for an answer shows itself
 )
 
 // hex32 is the form of all ids.

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	idle  = 500 * time.Millisecond // 5 min with the vendor
-	pause = 2 * time.Millisecond   // between rounds, in which each context gets a piece
-	piece = 3200                   // bytes of a voice that are sent at once
+	idle  = 1500 * time.Millisecond // 5 min with the vendor
+	pause = 2 * time.Millisecond    // between rounds, in which each context gets a piece
+	piece = 3200                    // bytes of a voice that are sent at once
 )
 
 // fake is the service.

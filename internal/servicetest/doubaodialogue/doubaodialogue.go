@@ -60,7 +60,7 @@ const (
 	logID    = "20260101000000ABCDEF0123456789"
 
 	pace    = 4 * time.Millisecond // between two frames of an answer
-	idle    = time.Second          // without sound from an open microphone, shortened
+	idle    = 2 * time.Second      // without sound from an open microphone, shortened
 	window  = 1500 * time.Millisecond
 	inRate  = 16000
 	outRate = 24000

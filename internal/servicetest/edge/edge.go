@@ -25,9 +25,9 @@ const (
 	base      = "/consumer/speech/synthesize/readaloud/"
 	trusted   = "6A5AA1D4EAFF4E9FB37E23D68491D6F4"
 	origin    = "chrome-extension://jdiccldimpdaibmpdkjnbmckianbfold"
-	idle      = 700 * time.Millisecond // until a socket closes on which nothing is said; the service waits for 30 s
-	longest   = 4096                   // bytes of a text
-	seconds   = 11644473600            // from the year 1601 to 1970
+	idle      = 2 * time.Second // until a socket closes on which nothing is said; the service waits for 30 s
+	longest   = 4096            // bytes of a text
+	seconds   = 11644473600     // from the year 1601 to 1970
 	padding   = "X-RequestId:%s\r\nContent-Type:%s\r\nPath:%s\r\n\r\n"
 	onlyMP3   = "audio-24khz-48kbitrate-mono-mp3"
 	betterMP3 = "audio-24khz-96kbitrate-mono-mp3"

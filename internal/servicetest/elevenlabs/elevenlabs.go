@@ -20,7 +20,7 @@ import (
 )
 
 // Idle is how long the service waits for a message: 10 and 20 s at the real one.
-const Idle = 400 * time.Millisecond
+const Idle = 1500 * time.Millisecond
 
 const (
 	pause   = 5 * time.Millisecond // between two pieces of sound

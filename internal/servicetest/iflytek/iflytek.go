@@ -21,7 +21,7 @@ import (
 )
 
 // Idle is how long the service waits for a message: 10 to 15 s at the real one.
-const Idle = 250 * time.Millisecond
+const Idle = time.Second
 
 const (
 	skew = 5 * time.Minute // that a signature may be off

@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	idle    = 500 * time.Millisecond // 120 s with the vendor
-	pause   = 2 * time.Millisecond   // between pieces of a voice
-	piece   = 3200                   // bytes of a voice that are sent at once
-	maxText = 10000                  // characters
+	idle    = 1500 * time.Millisecond // 120 s with the vendor
+	pause   = 2 * time.Millisecond    // between pieces of a voice
+	piece   = 3200                    // bytes of a voice that are sent at once
+	maxText = 10000                   // characters
 )
 
 // fake is the service.

@@ -15,7 +15,7 @@ import (
 
 // Idle is how long a connection lives on without a packet: 5 s at the real recogniser,
 // minutes at the real voices.
-const Idle = 250 * time.Millisecond
+const Idle = time.Second
 
 // fake is the service.
 type fake struct {
