@@ -37,7 +37,7 @@ func (m *MP3Reader) Read(pcm []int16) (n int, err error) {
 	got, err := m.decoder.Read(m.raw[m.held:min(len(m.raw), 4*len(pcm))])
 	got += m.held
 	n = got / 4
-	mono(pcm, m.raw[:4*n], 2, 16)
+	mono(pcm, m.raw[:4*n], 2, 16, false)
 	m.held = copy(m.raw, m.raw[4*n:got])
 	switch {
 	case err != nil && m.in.err != nil: // the decoder takes a reader that fails for the end

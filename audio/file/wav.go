@@ -17,6 +17,7 @@ import (
 // and "Multiple Channel Audio Data and WAVE Files" for the extensible form).
 const (
 	wavPCM        = 1
+	wavFloat      = 3
 	wavExtensible = 0xFFFE
 	wavStreaming  = 0x7FFFF000 // size from which on a program streams: espeak-ng writes this one, others 0xFFFFFFFF or 0
 	wavHeader     = 44         // bytes of the header that WriteWAV makes
@@ -25,16 +26,18 @@ const (
 	wavMaxChannels = 8
 )
 
-// WAVReader reads the sound of a WAV file while it comes: PCM of 8 or 16 bit
-// with 1 to 8 channels, also in the extensible form. It is for one goroutine.
+// WAVReader reads the sound of a WAV file while it comes: PCM of 8, 16, 24 or 32 bit or
+// numbers of 32 bit, with 1 to 8 channels, also in the extensible form. It is for one goroutine.
 type WAVReader struct {
 	Rate     int // in Hz
 	Channels int
-	Bits     int // of a sample: 8 or 16
+	Bits     int // of a sample: 8, 16, 24 or 32
 	// Size is the length of the sound in bytes, as the file says; -1 if it says
 	// none, as programs that write to a pipe. A caller that does not believe it
 	// sets it to -1 before the first Read: the sound then goes on to the end.
 	Size int64
+
+	float bool // samples are numbers, 1 the loudest
 
 	r    io.Reader
 	got  int64 // bytes of sound that have come
@@ -125,7 +128,7 @@ func (w *WAVReader) Read(pcm []int16) (int, error) {
 		w.got += int64(n)
 		n += w.held
 		whole := n - n%width
-		mono(pcm, w.raw[:whole], w.Channels, w.Bits)
+		mono(pcm, w.raw[:whole], w.Channels, w.Bits, w.float)
 		w.held = copy(w.raw, w.raw[whole:n])
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
@@ -167,13 +170,16 @@ func (w *WAVReader) format(size uint32) error {
 	w.Channels = int(binary.LittleEndian.Uint16(b[2:]))
 	w.Rate = int(binary.LittleEndian.Uint32(b[4:]))
 	w.Bits = int(binary.LittleEndian.Uint16(b[14:]))
+	w.float = tag == wavFloat
 	switch {
-	case tag != wavPCM:
-		return fmt.Errorf("unsupported WAV file: format 0x%04x, want PCM (0x0001)", tag)
+	case tag != wavPCM && !w.float:
+		return fmt.Errorf("unsupported WAV file: format 0x%04x, want PCM (0x0001) or float (0x0003)", tag)
 	case w.Channels < 1 || w.Channels > wavMaxChannels:
 		return fmt.Errorf("unsupported WAV file: %d channels, want 1 to %d", w.Channels, wavMaxChannels)
-	case w.Bits != 8 && w.Bits != 16:
-		return fmt.Errorf("unsupported WAV file: %d bits per sample, want 8 or 16", w.Bits)
+	case w.float && w.Bits != 32:
+		return fmt.Errorf("unsupported WAV file: float of %d bits per sample, want 32", w.Bits)
+	case w.Bits != 8 && w.Bits != 16 && w.Bits != 24 && w.Bits != 32:
+		return fmt.Errorf("unsupported WAV file: %d bits per sample, want 8, 16, 24 or 32", w.Bits)
 	case w.Rate < 1000 || w.Rate > 384000:
 		return fmt.Errorf("bad WAV file: a rate of %d Hz", w.Rate)
 	}
@@ -181,20 +187,31 @@ func (w *WAVReader) format(size uint32) error {
 }
 
 // mono writes the mean of the channels of raw, whole samples, to pcm.
-func mono(pcm []int16, raw []byte, channels, bits int) {
+func mono(pcm []int16, raw []byte, channels, bits int, float bool) {
 	width := bits / 8
 	for i := range len(raw) / (width * channels) {
 		sum := 0
 		for range channels {
-			if width == 1 {
-				sum += (int(raw[0]) - 128) << 8
-			} else {
-				sum += int(int16(binary.LittleEndian.Uint16(raw)))
-			}
+			sum += sample(raw, bits, float)
 			raw = raw[width:]
 		}
 		pcm[i] = int16(sum / channels)
 	}
+}
+
+// sample reads a sample as one of 16 bit.
+func sample(raw []byte, bits int, float bool) int {
+	switch {
+	case float:
+		v := float64(math.Float32frombits(binary.LittleEndian.Uint32(raw))) * 32768
+		if !(v >= math.MinInt16) { // no number is the lowest, too
+			return math.MinInt16
+		}
+		return int(min(v, math.MaxInt16))
+	case bits == 8:
+		return (int(raw[0]) - 128) << 8
+	}
+	return int(int16(binary.LittleEndian.Uint16(raw[bits/8-2:]))) // the rest is finer than that
 }
 
 // WriteWAV writes mono 16 bit PCM of that rate in Hz as a whole WAV file.

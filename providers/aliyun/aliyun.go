@@ -200,7 +200,7 @@ func (t *task) receive(within time.Duration) (r report, sound []byte, err error)
 		h := r.Header
 		switch {
 		case h.Name == "":
-			return r, nil, errors.New("a message has no name")
+			continue
 		case h.TaskID != "" && h.TaskID != t.id:
 			continue
 		case h.Name == "TaskFailed":

@@ -63,7 +63,7 @@ func (c *speaking) payload(req providers.TTSRequest) map[string]any {
 	s := c.section
 	p := map[string]any{
 		"voice": s.Voice(req, voice), "format": cmp.Or(s.Format, "pcm"), "sample_rate": cmp.Or(s.Rate, rate),
-		"volume": int(s.Number("volume", 50)), "speech_rate": speechRate(s.Speed), "pitch_rate": int(s.Number("pitch", 0)),
+		"volume": int(s.Within("volume", 50, 0, 100)), "speech_rate": speechRate(s.Speed), "pitch_rate": int(s.Within("pitch", 0, -500, 500)),
 	}
 	return merge(p, s.Extra)
 }

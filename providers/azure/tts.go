@@ -20,6 +20,9 @@ const (
 	longest   = 2000  // characters of a request: its sound is cut off after 10 minutes
 )
 
+// The speeds that the service takes.
+const slowest, fastest = 0.5, 2
+
 // pcmRates are those of bare samples, with the vendor's names.
 var pcmRates = map[int]string{
 	8000: "raw-8khz-16bit-mono-pcm", 16000: "raw-16khz-16bit-mono-pcm", 22050: "raw-22050hz-16bit-mono-pcm",
@@ -87,7 +90,7 @@ func speech(s service.Section, req providers.TTSRequest) ([]byte, error) {
 		b.WriteString(`">`)
 	}
 	if s.Speed > 0 {
-		fmt.Fprintf(&b, `<prosody rate="%+.0f%%">`, (s.Speed-1)*100)
+		fmt.Fprintf(&b, `<prosody rate="%+.0f%%">`, (min(max(s.Speed, slowest), fastest)-1)*100)
 	}
 	escape(&b, req.Text)
 	if s.Speed > 0 {

@@ -1,7 +1,6 @@
 package dashscope
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -47,6 +46,8 @@ type report struct {
 		ErrorCode    string `json:"error_code"`
 		ErrorMessage string `json:"error_message"`
 	} `json:"header"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
 	Payload struct {
 		Output struct {
 			Sentence *sentence `json:"sentence"`
@@ -128,8 +129,11 @@ func (t *task) receive(within time.Duration) (message, error) {
 		if err := decode(data, &r); err != nil {
 			return message{}, err
 		}
-		if r.Header.Event == "" {
-			return message{}, errors.New("a message names no event")
+		if r.Header.Event == "" { // none that is known, or a refusal outside of a task
+			if r.Code != "" {
+				return message{}, refusal(r.Code, r.Message, t.id)
+			}
+			continue
 		}
 		if r.Header.TaskID != "" && !sameTask(r.Header.TaskID, t.id) {
 			continue

@@ -85,7 +85,7 @@ func (c *speaking) Say(req providers.TTSRequest) error {
 	s := c.section
 	p := map[string]any{
 		"text_type": "PlainText", "voice": c.voiceOf(req, c.model), "format": cmp.Or(s.Format, "pcm"), "sample_rate": cmp.Or(s.Rate, rate),
-		"volume": int(min(max(s.Number("volume", 50), 0), 100)), "rate": min(max(cmp.Or(s.Speed, 1), 0.5), 2), "pitch": min(max(s.Number("pitch", 1), 0.5), 2),
+		"volume": int(s.Within("volume", 50, 0, 100)), "rate": min(max(cmp.Or(s.Speed, 1), 0.5), 2), "pitch": s.Within("pitch", 1, 0.5, 2),
 	}
 	if how := s.Text("instructions", ""); how != "" {
 		p["instruction"] = how
@@ -128,10 +128,11 @@ func (c *reciting) Say(req providers.TTSRequest) error {
 	if s.Speed != 0 {
 		session["speech_rate"] = min(max(s.Speed, 0.5), 2)
 	}
-	for setting, name := range map[string]string{"volume": "volume", "pitch": "pitch_rate"} {
-		if v := s.Number(setting, -1); v >= 0 {
-			session[name] = v
-		}
+	if s.Number("volume", -1) >= 0 {
+		session["volume"] = int(s.Within("volume", 50, 0, 100))
+	}
+	if s.Number("pitch", -1) >= 0 {
+		session["pitch_rate"] = s.Within("pitch", 1, 0.5, 2)
 	}
 	if how := s.Text("instructions", ""); how != "" {
 		session["instructions"] = how
@@ -153,8 +154,6 @@ func (c *reciting) Receive(within time.Duration) ([]byte, error) {
 		return nil, err
 	}
 	switch e.Type {
-	case "":
-		return nil, errNoType
 	case "response.audio.delta":
 		return base64.StdEncoding.DecodeString(e.Delta)
 	case "session.finished":

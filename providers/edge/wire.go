@@ -57,7 +57,7 @@ func speakMessage(at time.Time, id, document string) string {
 func document(voice, escaped string, speed float64) string {
 	rate := 0
 	if speed > 0 {
-		rate = int(math.Round((speed - 1) * 100))
+		rate = int(math.Round((min(max(speed, 0.5), 2) - 1) * 100)) // the service takes no more
 	}
 	return fmt.Sprintf("<speak version='1.0' xmlns='http://www.w3.org/2001/10/synthesis' xml:lang='en-US'><voice name='%s'>"+
 		"<prosody pitch='+0Hz' rate='%+d%%' volume='+0%%'>%s</prosody></voice></speak>", html.EscapeString(fullName(voice)), rate, escaped)

@@ -42,7 +42,7 @@ func voiceSettings(s service.Section) map[string]any {
 	out := map[string]any{}
 	for _, name := range []string{"stability", "similarity_boost"} {
 		if v := s.Number(name, -1); v >= 0 {
-			out[name] = v
+			out[name] = min(v, 1)
 		}
 	}
 	if s.Speed > 0 {

@@ -24,6 +24,9 @@ const (
 	cloudModel = "s1"
 )
 
+// The speeds that the cloud takes.
+const slowest, fastest = 0.5, 2
+
 // Kinds describes the server and the cloud. A voice is the reference_id of a voice that
 // the server has; without one it takes any.
 func Kinds() []service.Kind {
@@ -75,7 +78,7 @@ func NewCloud(s service.Section) (providers.TTS, error) {
 		body["sample_rate"] = rate
 	}
 	if s.Speed > 0 {
-		body["prosody"] = map[string]any{"speed": s.Speed}
+		body["prosody"] = map[string]any{"speed": min(max(s.Speed, slowest), fastest)}
 	}
 	c := newClient(s, cloud, body)
 	c.head.Set("Model", s.Model(service.TTS, cloudModel))

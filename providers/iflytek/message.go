@@ -121,6 +121,7 @@ type largeAnswer struct {
 		} `json:"result"`
 		Audio *struct {
 			Audio  []byte `json:"audio"`
+			Rate   int    `json:"sample_rate"`
 			Status int    `json:"status"`
 		} `json:"audio"`
 	} `json:"payload"`
@@ -131,6 +132,7 @@ type answer struct {
 	result *result // a piece of a text
 	sound  []byte
 	last   bool // nothing follows
+	rate   int  // of sound in Hz; 0: it does not say
 }
 
 // parseClassic reads an answer of a classic service. A code that is not 0 is a [*transport.Refusal].
@@ -145,7 +147,7 @@ func parseClassic(message []byte) (answer, error) {
 	if m.Data == nil {
 		return answer{}, nil
 	}
-	return answer{m.Data.Result, m.Data.Audio, m.Data.Status == statusLast}, nil
+	return answer{result: m.Data.Result, sound: m.Data.Audio, last: m.Data.Status == statusLast}, nil
 }
 
 // parseLarge reads an answer of a service with a large model.
@@ -165,7 +167,7 @@ func parseLarge(message []byte) (answer, error) {
 		}
 	}
 	if p := m.Payload.Audio; p != nil {
-		a.sound = p.Audio
+		a.sound, a.rate = p.Audio, p.Rate
 		a.last = a.last || p.Status == statusLast
 	}
 	return a, nil

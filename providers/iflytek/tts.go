@@ -103,7 +103,8 @@ type speech struct {
 	*transport.Socket
 	section service.Section
 	large   bool
-	rate    int // Hz
+	rate    int // Hz that is asked for
+	comes   int // Hz in which the sound comes; 0: it was not said
 	over    bool
 }
 
@@ -122,7 +123,7 @@ func (s *speech) onlineFrame(words, voice string) classicFrame {
 		Common: &classicCommon{s.section.ID},
 		Business: onlineBusiness{
 			Encoding: "raw", Format: fmt.Sprintf("audio/L16;rate=%d", s.rate), Voice: voice, Speed: level(s.section.Speed),
-			Volume: int(s.section.Number("volume", 50)), Pitch: int(s.section.Number("pitch", 50)), Text: "UTF8",
+			Volume: int(s.section.Within("volume", 50, 0, 100)), Pitch: int(s.section.Within("pitch", 50, 0, 100)), Text: "UTF8",
 		},
 		Data: classicText{statusLast, []byte(words)},
 	}
@@ -135,7 +136,7 @@ func (s *speech) oralFrame(words, voice string) largeFrame {
 		p.Oral = &oralManner{Level: s.section.Text("oral_level", "mid"), Assist: 1}
 	}
 	p.TTS.Voice, p.TTS.Speed = voice, level(s.section.Speed)
-	p.TTS.Volume, p.TTS.Pitch = int(s.section.Number("volume", 50)), int(s.section.Number("pitch", 50))
+	p.TTS.Volume, p.TTS.Pitch = int(s.section.Within("volume", 50, 0, 100)), int(s.section.Within("pitch", 50, 0, 100))
 	p.TTS.Audio = oralAudio{Encoding: "raw", Rate: s.rate, Channels: 1, Depth: 16}
 	var t largeText
 	t.Text.Encoding, t.Text.Compress, t.Text.Format, t.Text.Status, t.Text.Text = "utf8", "raw", "plain", statusLast, []byte(words)
@@ -157,8 +158,12 @@ func (s *speech) Receive(within time.Duration) ([]byte, error) {
 	}
 	a, err := parse(message)
 	s.over = a.last
+	s.comes = cmp.Or(s.comes, a.rate)
 	return a.sound, err
 }
+
+// Rate is that of the sound: some voices have another one than was asked for.
+func (s *speech) Rate() int { return s.comes }
 
 // Cancel gives the connection up, which serves one text.
 func (s *speech) Cancel() bool { return false }

@@ -46,6 +46,17 @@ func TestOralVoicesAreAsked(t *testing.T) {
 	}
 }
 
+// A voice may have another rate than was asked for, and says so.
+func TestRateThatComes(t *testing.T) {
+	a, err := parseLarge([]byte(`{"header":{"code":0,"status":1},"payload":{"audio":{"audio":"AAA=","sample_rate":16000,"status":1}}}`))
+	if err != nil || a.rate != 16000 || len(a.sound) != 2 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if (&speech{rate: 24000, comes: a.rate}).Rate() != 16000 {
+		t.Error("the rate that was asked for is taken")
+	}
+}
+
 func TestServiceOfAVoice(t *testing.T) {
 	for voice, want := range map[string]bool{
 		"xiaoyan": false, "aisjiuxu": false, "x_xiaoyan": false, "x5_lingxiaoxuan_flow": true, "x4_lingxiaoxuan_oral": true, "x4_lingxiaoyu_emo": true,

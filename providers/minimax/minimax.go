@@ -109,7 +109,7 @@ func (v *speaker) header() http.Header {
 func (v *speaker) settings(name string) map[string]any {
 	s := v.section
 	how := map[string]any{
-		"voice_id": name, "speed": min(max(cmp.Or(s.Speed, 1), 0.5), 2), "vol": s.Number("volume", 1), "pitch": int(s.Number("pitch", 0)),
+		"voice_id": name, "speed": min(max(cmp.Or(s.Speed, 1), 0.5), 2), "vol": s.Within("volume", 1, 0.01, 10), "pitch": int(s.Within("pitch", 0, -12, 12)),
 	}
 	if e := s.Text("emotion", ""); e != "" {
 		how["emotion"] = e

@@ -99,6 +99,12 @@ func (s Section) Number(name string, otherwise float64) float64 {
 	return otherwise
 }
 
+// Within returns a setting that is a number, put into the range that the service takes, or
+// what is meant otherwise.
+func (s Section) Within(name string, otherwise, least, most float64) float64 {
+	return min(max(s.Number(name, otherwise), least), most)
+}
+
 // Tries returns how often a request that gives nothing is made, or 0, which leaves that to
 // the kind.
 func (s Section) Tries() int {

@@ -15,6 +15,9 @@ func TestSettingsHaveDefaults(t *testing.T) {
 	if !s.Flag("insecure", false) || s.Flag("mode", false) || !s.Flag("none", true) {
 		t.Error("a flag is not what was set, or not its default")
 	}
+	if s.Within("chunk", 0, 1, 5) != 5 || s.Within("rate", 0, 2, 5) != 2 || s.Within("none", 3, 1, 5) != 3 {
+		t.Error("a number is not within its range")
+	}
 	if s.Number("chunk", 0) != 10 || s.Number("rate", 0) != 1.5 || s.Number("mode", 7) != 7 {
 		t.Error("a number is not what was set, or not its default")
 	}

@@ -36,6 +36,11 @@ type Conn interface {
 	Close()
 }
 
+// Rated is a [Conn] whose service says at which rate its bare sound comes, with the first of it.
+type Rated interface {
+	Rate() int // in Hz; 0 if it has not said so
+}
+
 // Options are the settings of a [Voice]. Account.Name and Dial must be set.
 type Options struct {
 	Account transport.Account
@@ -122,7 +127,10 @@ func (v *Voice) speak(ctx context.Context, req providers.TTSRequest, p *sound.Pl
 	r := &reader{conn: conn, first: v.o.First, next: v.o.Next}
 	err := conn.Say(req)
 	if err == nil {
-		err = p.Decode(r, sound.Expected{Format: v.o.Format, Rate: v.o.Rate, MediaType: "audio/" + v.o.Format})
+		err = r.wait()
+	}
+	if err == nil {
+		err = p.Decode(r, sound.Expected{Format: v.o.Format, Rate: v.rate(conn), MediaType: "audio/" + v.o.Format})
 	}
 	good := release()
 	switch {
@@ -144,6 +152,14 @@ func (v *Voice) speak(ctx context.Context, req providers.TTSRequest, p *sound.Pl
 		return errNoSound
 	}
 	return nil
+}
+
+// rate is that of bare sound on a connection.
+func (v *Voice) rate(conn Conn) int {
+	if rated, ok := conn.(Rated); ok {
+		return cmp.Or(rated.Rate(), v.o.Rate)
+	}
+	return v.o.Rate
 }
 
 // isRefusal reports whether a service has said why, and not only that the connection ends.
@@ -172,29 +188,37 @@ type reader struct {
 
 // Read gives what has come of the sound.
 func (r *reader) Read(p []byte) (int, error) {
-	for begun := time.Now(); len(r.rest) == 0; {
-		if r.ended {
-			return 0, io.EOF
-		}
+	if err := r.wait(); err != nil {
+		return 0, err
+	}
+	if len(r.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// wait waits until there is sound, or no more of it.
+func (r *reader) wait() error {
+	for begun := time.Now(); len(r.rest) == 0 && !r.ended; {
 		within := r.next
 		if r.got == 0 {
 			within = r.first
 		}
 		if within -= time.Since(begun); within <= 0 { // messages without sound do not count
-			return 0, transport.ErrStalled
+			return transport.ErrStalled
 		}
 		var err error
 		if r.rest, err = r.conn.Receive(within); err != nil {
 			r.ended = errors.Is(err, io.EOF)
-			if !r.ended || len(r.rest) == 0 {
-				return 0, err
+			if !r.ended {
+				return err
 			}
 		}
 		r.got += len(r.rest)
 	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
+	return nil
 }
 
 // take takes a connection that is kept, and says whether it was.

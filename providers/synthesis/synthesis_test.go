@@ -115,6 +115,18 @@ func TestRetiredVoiceKeepsNothing(t *testing.T) {
 	}) // it waits for every timer
 }
 
+// slower is a line whose sound comes at another rate than was asked for.
+type slower struct{ *line }
+
+func (slower) Rate() int { return 12000 }
+
+func TestRateThatTheServiceSays(t *testing.T) {
+	v := New(Options{Rate: 24000, Dial: func(context.Context) (Conn, error) { return slower{&line{pieces: pieces(1)}}, nil }})
+	if d, err := say(t.Context(), v); d != 20*time.Millisecond || err != nil {
+		t.Errorf("%v of sound, error %v", d, err)
+	}
+}
+
 func TestDeadKeptConnectionIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, next := &line{pieces: pieces(1)}, &line{pieces: pieces(1)}

@@ -69,7 +69,7 @@ func (c *speaking) values(req providers.TTSRequest) (url.Values, error) {
 	if s.Speed != 0 {
 		values.Set("Speed", strconv.FormatFloat(speedOf(s.Speed), 'f', -1, 64))
 	}
-	if v := s.Number("volume", 0); v != 0 {
+	if v := s.Within("volume", 0, -10, 10); v != 0 {
 		values.Set("Volume", strconv.FormatFloat(v, 'f', -1, 64))
 	}
 	if v := s.Text("emotion", ""); v != "" {

@@ -152,7 +152,7 @@ func (v *voices) longest() sound.Longest {
 
 // params say how a text is to be spoken.
 func (v *voices) params(voice string) speechText {
-	a := &speechAudio{Format: v.format(), Rate: v.rate(), Speed: speechRate(v.section.Speed), Loudness: int(v.section.Number("loudness", 0))}
+	a := &speechAudio{Format: v.format(), Rate: v.rate(), Speed: speechRate(v.section.Speed), Loudness: int(v.section.Within("loudness", 0, -50, 100))}
 	if a.Format != "pcm" {
 		a.BitRate = speakBits
 	}
