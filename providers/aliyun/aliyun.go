@@ -5,7 +5,6 @@ package aliyun
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,7 +80,7 @@ type gateway struct {
 }
 
 func newGateway(s service.Section) (*gateway, error) {
-	account := transport.Account{Name: s.Name, Secrets: []providers.Secret{s.Key, s.Secret}}
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, err
@@ -224,13 +223,4 @@ func (t *task) await(name string, within time.Duration) error {
 func merge(payload, extra map[string]any) map[string]any {
 	maps.Copy(payload, extra)
 	return payload
-}
-
-// littleEndian writes samples as bytes.
-func littleEndian(pcm []int16) []byte {
-	out := make([]byte, 0, 2*len(pcm))
-	for _, v := range pcm {
-		out = binary.LittleEndian.AppendUint16(out, uint16(v))
-	}
-	return out
 }

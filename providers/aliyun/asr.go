@@ -99,7 +99,7 @@ type listening struct {
 }
 
 // Send hands over sound.
-func (l *listening) Send(pcm []int16) error { return l.socket.WriteBinary(littleEndian(pcm)) }
+func (l *listening) Send(pcm []int16) error { return l.socket.WriteBinary(recognition.Bytes(pcm)) }
 
 // Finish says that the sound is complete.
 func (l *listening) Finish() error { return l.command(l.as.stop, nil) }

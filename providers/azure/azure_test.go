@@ -149,6 +149,23 @@ func TestSpeechIsSSML(t *testing.T) {
 	}
 }
 
+func TestOpusIsPassedThrough(t *testing.T) {
+	v, err := NewTTS(service.Section{Name: "x", BaseURL: fake.New(t).URL(), Key: servicetest.Key, Format: "opus"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	packets := 0
+	for sound, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "some words", Language: "en"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets += len(sound.Packets)
+	}
+	if packets == 0 {
+		t.Error("it was decoded")
+	}
+}
+
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte("Path: speech.phrase\r\nX-RequestId: 1\r\n\r\n{\"RecognitionStatus\":\"Success\",\"DisplayText\":\"a\"}"))
 	f.Add([]byte("Path:turn.end\n\n"))

@@ -65,7 +65,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 		}
 	}
 	a := &asr{
-		account: transport.Account{Name: s.Name, Secrets: []providers.Secret{s.Key, s.Secret}}, client: client,
+		account: transport.Account{Name: s.Name, Secrets: s.Secrets()}, client: client,
 		dev: int(s.Number("dev_pid", 0)), pro: s.Model(service.ASR, standard) == pro, cuid: s.Text("cuid", "xiaozhi"), headers: s.Headers,
 		first: cmp.Or(s.Timeouts.First, firstTime), tries: s.Tries(), url: strings.TrimRight(cmp.Or(s.BaseURL, speechAddress), "/"),
 	}
@@ -92,7 +92,7 @@ func (a *asr) recognise(ctx context.Context, pcm []int16, req providers.ASRReque
 	for len(pcm) > 0 {
 		n := min(longest*req.Rate, len(pcm))
 		words, err := a.part(ctx, pcm[:n], req)
-		for try := 1; try < a.tries && mayPass(err) && wait(ctx, againTime); try++ {
+		for try := 1; try < a.tries && mayPass(err) && transport.Wait(ctx, againTime); try++ {
 			words, err = a.part(ctx, pcm[:n], req)
 		}
 		if err != nil {
@@ -107,18 +107,6 @@ func (a *asr) recognise(ctx context.Context, pcm []int16, req providers.ASRReque
 func mayPass(err error) bool {
 	failed, ok := errors.AsType[*providers.Error](err)
 	return ok && failed.Kind == providers.Unavailable && !errors.Is(err, transport.ErrStalled)
-}
-
-// wait reports false if the context ends before.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // part has a part of an utterance recognised. A token that the service has forgotten is

@@ -79,7 +79,7 @@ func (s *site) listen(ctx context.Context, model string, req providers.ASRReques
 type listening struct{ *task }
 
 // Send hands over sound.
-func (l *listening) Send(pcm []int16) error { return l.socket.WriteBinary(littleEndian(pcm)) }
+func (l *listening) Send(pcm []int16) error { return l.socket.WriteBinary(recognition.Bytes(pcm)) }
 
 // Finish says that the sound is complete.
 func (l *listening) Finish() error { return l.finish() }
@@ -185,7 +185,7 @@ type conversing struct {
 
 // Send hands over sound.
 func (a *conversing) Send(pcm []int16) error {
-	return sendEvent(a.socket, "input_audio_buffer.append", map[string]any{"audio": base64.StdEncoding.EncodeToString(littleEndian(pcm))})
+	return sendEvent(a.socket, "input_audio_buffer.append", map[string]any{"audio": base64.StdEncoding.EncodeToString(recognition.Bytes(pcm))})
 }
 
 // Finish says that the sound is complete.

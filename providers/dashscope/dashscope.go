@@ -6,13 +6,11 @@ package dashscope
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"net/http"
 	"strings"
 	"time"
 
-	"xiaozhi/providers"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/transport"
 )
@@ -92,7 +90,7 @@ type site struct {
 }
 
 func newSite(s service.Section) (*site, error) {
-	account := transport.Account{Name: s.Name, Secrets: []providers.Secret{s.Key}}
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, err
@@ -122,13 +120,4 @@ func (s *site) dial(ctx context.Context, path string) (*transport.Socket, error)
 		return nil, judged(refused)
 	}
 	return socket, err
-}
-
-// littleEndian writes samples as bytes.
-func littleEndian(pcm []int16) []byte {
-	out := make([]byte, 0, 2*len(pcm))
-	for _, v := range pcm {
-		out = binary.LittleEndian.AppendUint16(out, uint16(v))
-	}
-	return out
 }

@@ -14,7 +14,6 @@ import (
 	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
-	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/recognition"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/transport"
@@ -33,7 +32,7 @@ const (
 
 // NewASR makes a recogniser: of turns if its model is a flux, else of what is said.
 func NewASR(s service.Section) (providers.ASR, error) {
-	account := httpvoice.Account(s)
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, err

@@ -153,7 +153,7 @@ func TestVoiceIsAModel(t *testing.T) {
 	}
 }
 
-func TestLongTextIsAskedForInParts(t *testing.T) {
+func TestLongTextIsCut(t *testing.T) {
 	s := fake.New(t)
 	v, err := NewTTS(service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL() + "/v1/speak"})
 	if err != nil {
@@ -166,6 +166,23 @@ func TestLongTextIsAskedForInParts(t *testing.T) {
 	}
 	if n := len(s.Requests()); n != 2 {
 		t.Errorf("%d requests", n)
+	}
+}
+
+func TestOpusIsPassedThrough(t *testing.T) {
+	v, err := NewTTS(service.Section{Name: "x", BaseURL: fake.New(t).URL(), Key: servicetest.Key, Format: "opus"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	packets := 0
+	for sound, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "some words", Language: "en"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets += len(sound.Packets)
+	}
+	if packets == 0 {
+		t.Error("it was decoded")
 	}
 }
 

@@ -75,21 +75,9 @@ func (s *session) dial(ctx context.Context) (Wire, error) {
 		if try >= s.o.Tries || ok && refused.Kind != providers.Unavailable {
 			return nil, err
 		}
-		if !pause(ctx, again) {
+		if !transport.Wait(ctx, again) {
 			return nil, ctx.Err()
 		}
-	}
-}
-
-// pause waits. It says whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -48,7 +48,7 @@ func TestSentencesAreSpoken(t *testing.T) {
 	for _, format := range []string{"", "mp3-96", "opus"} {
 		for _, fault := range []servicetest.Fault{servicetest.None, servicetest.Odd, servicetest.ClockAhead} {
 			s.Fail(fault)
-			got, err := speak(t.Context(), t, s, sentence, func(o *service.Section) { o.Format = format })
+			got, err := speak(t.Context(), t, s, sentence, func(o *service.Section) { o.Format, o.Timeouts = format, service.Timeouts{} })
 			if err != nil || got < want-20*time.Millisecond || got > want+150*time.Millisecond {
 				t.Errorf("%q, %v: %v of sound, error %v, want %v", format, fault, got, err, want)
 			}

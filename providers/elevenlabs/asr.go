@@ -15,7 +15,6 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
-	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/recognition"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/transport"
@@ -30,7 +29,7 @@ const (
 
 // NewASR makes a recogniser.
 func NewASR(s service.Section) (providers.ASR, error) {
-	account := httpvoice.Account(s)
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, err

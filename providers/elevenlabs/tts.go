@@ -18,7 +18,6 @@ import (
 	"github.com/google/uuid"
 
 	"xiaozhi/providers"
-	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/sound"
 	"xiaozhi/providers/synthesis"
@@ -43,7 +42,7 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	if err != nil {
 		return nil, err
 	}
-	account := httpvoice.Account(s)
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, err

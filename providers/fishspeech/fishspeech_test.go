@@ -12,6 +12,23 @@ import (
 
 const sentence = "it will be sunny, and warm"
 
+func TestOpusIsPassedThrough(t *testing.T) {
+	v, err := NewCloud(service.Section{Name: "x", BaseURL: fake.New(t).URL(), Key: servicetest.Key, Format: "opus"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	packets := 0
+	for sound, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: sentence}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets += len(sound.Packets)
+	}
+	if packets == 0 {
+		t.Error("it was decoded")
+	}
+}
+
 func TestServerAndCloudAreAsked(t *testing.T) {
 	for name, test := range map[string]struct {
 		make  func(service.Section) (providers.TTS, error)

@@ -29,7 +29,7 @@ type Endpoint struct {
 // of the service; model is the one it uses when the section names none.
 func FromSection(s service.Section, role service.Role, address, model string) (Options, Endpoint, error) {
 	o := Options{
-		Account: transport.Account{Name: s.Name, Secrets: []providers.Secret{s.Key, s.Secret}},
+		Account: transport.Account{Name: s.Name, Secrets: s.Secrets()},
 		Model:   s.Model(role, model), Client: s.Client, Retries: retries, First: s.Timeouts.First, Next: s.Timeouts.Next,
 	}
 	if o.Model == "" {
@@ -37,11 +37,6 @@ func FromSection(s service.Section, role service.Role, address, model string) (O
 	}
 	if s.Retries != nil {
 		o.Retries = *s.Retries
-	}
-	for _, value := range s.Headers {
-		if len(value) >= 8 { // shorter ones are words like "true"
-			o.Account.Secrets = append(o.Account.Secrets, value)
-		}
 	}
 	base := strings.TrimRight(address, "/")
 	if err := CheckURL(base); err != nil {

@@ -64,7 +64,7 @@ var (
 // New makes a voice. It asks the service nothing.
 func New(o Options) (*Voice, error) {
 	s := o.Section
-	v := &Voice{o: o, account: Account(s), client: s.Client}
+	v := &Voice{o: o, account: transport.Account{Name: s.Name, Secrets: s.Secrets()}, client: s.Client}
 	if v.client == nil {
 		client, err := transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy})
 		if err != nil {
@@ -76,15 +76,6 @@ func New(o Options) (*Voice, error) {
 		v.slots = make(chan struct{}, o.Most)
 	}
 	return v, nil
-}
-
-// Account is the name of a section and its secrets, which no error may show.
-func Account(s service.Section) transport.Account {
-	a := transport.Account{Name: s.Name, Secrets: []providers.Secret{s.Key, s.Secret}}
-	for _, secret := range s.Headers {
-		a.Secrets = append(a.Secrets, secret)
-	}
-	return a
 }
 
 // Name returns the provider's name.

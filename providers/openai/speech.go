@@ -26,13 +26,21 @@ type Speech struct {
 
 	Speaks   []string // models, the default first
 	Voices   []service.Voice
-	Format   string // "" is pcm
-	Rate     int    // Hz of bare pcm
-	Longest  int    // characters of a request; 0: as OpenAI
-	SetsRate bool   // the rate of pcm and wav can be asked for
-	Events   bool   // sound comes in events of JSON
-	Prefixed bool   // a voice is called by its model and its name
-	Lists    bool   // GET audio/voices names the voices
+	Formats  []string // the default first; nil: pcm, wav, mp3, opus
+	Rate     int      // Hz of bare pcm
+	Longest  int      // characters of a request; 0: as OpenAI
+	SetsRate bool     // the rate of pcm and wav can be asked for
+	Events   bool     // sound comes in events of JSON
+	Prefixed bool     // a voice is called by its model and its name
+	Lists    bool     // GET audio/voices names the voices
+}
+
+// formats are those of a vendor's voices.
+func (s Speech) formats() []string {
+	if s.Formats != nil {
+		return s.Formats
+	}
+	return []string{"pcm", "wav", "mp3", "opus"}
 }
 
 // speeches lists the models and voices of all vendors, by their types.
@@ -46,17 +54,17 @@ func speeches() map[string]Speech {
 		},
 		"groq": {
 			Hears:  []string{"whisper-large-v3-turbo", "whisper-large-v3"},
-			Speaks: []string{"canopylabs/orpheus-v1-english"}, Voices: named("hannah", "austin", "troy"), Format: "wav", Rate: 48000,
+			Speaks: []string{"canopylabs/orpheus-v1-english"}, Voices: named("hannah", "austin", "troy"), Formats: []string{"wav"}, Rate: 48000,
 		},
 		"siliconflow": {
 			Hears:  []string{"FunAudioLLM/SenseVoiceSmall"},
 			Speaks: []string{"FunAudioLLM/CosyVoice2-0.5B"}, Rate: 24000, SetsRate: true, Prefixed: true,
 			Voices: named("alex", "anna", "bella", "benjamin", "charles", "claire", "david", "diana"),
 		},
-		"glm": {Speaks: []string{"glm-tts"}, Voices: named("tongtong"), Rate: 24000, Longest: 1024, Events: true},
+		"glm": {Speaks: []string{"glm-tts"}, Voices: named("tongtong"), Formats: []string{"pcm"}, Rate: 24000, Longest: 1024, Events: true},
 		"speaches": {
 			Hears: []string{"Systran/faster-whisper-small"}, Streams: true, Parts: true,
-			Speaks: []string{"speaches-ai/Kokoro-82M-v1.0-ONNX"}, Voices: kokoro("af_heart", "zf_xiaobei"), Rate: 24000, SetsRate: true,
+			Speaks: []string{"speaches-ai/Kokoro-82M-v1.0-ONNX"}, Voices: kokoro("af_heart", "zf_xiaobei"), Formats: []string{"pcm", "wav", "mp3"}, Rate: 24000, SetsRate: true,
 		},
 		"kokoro": {
 			Speaks: []string{"kokoro"}, Voices: kokoro("zf_xiaobei", "zf_xiaoxiao", "zm_yunxi", "af_heart", "am_adam", "bf_emma", "jf_alpha", "ef_dora", "ff_siwis", "if_sara", "pf_dora", "hf_alpha"), Rate: 24000, Lists: true,
@@ -115,7 +123,7 @@ func (v Vendor) speech(k *service.Kind) {
 	}
 	if len(s.Speaks) > 0 {
 		k.Models[service.TTS] = s.Speaks
-		k.Voices, k.Formats = s.Voices, []string{"pcm", "wav", "mp3", "opus"}
+		k.Voices, k.Formats = s.Voices, s.formats()
 		k.TTS = func(section service.Section) (providers.TTS, error) { return v.voice(s, section) }
 		if s.Lists {
 			k.ListVoices = v.listVoices

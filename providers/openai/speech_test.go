@@ -175,10 +175,10 @@ func TestVoiceOfTheLanguage(t *testing.T) {
 	}
 }
 
-// TestLongSpeechIsAskedForInParts: the service refuses more than it takes at once.
-func TestLongSpeechIsAskedForInParts(t *testing.T) {
+// TestLongSpeechIsCut: the service refuses more than it takes at once.
+func TestLongSpeechIsCut(t *testing.T) {
 	s := fake.NewZhipu(t)
-	v, err := kindOf(t, "glm").TTS(service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL() + "/api/paas/v4", Format: "mp3"})
+	v, err := kindOf(t, "glm").TTS(service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL() + "/api/paas/v4"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,15 +48,10 @@ func (v Vendor) voice(s Speech, section service.Section) (providers.TTS, error) 
 	}
 	x := &speaker{
 		at: at, section: section, speech: s, model: base.Model,
-		format: cmp.Or(section.Format, s.Format, "pcm"), rate: cmp.Or(section.Rate, s.Rate),
+		format: cmp.Or(section.Format, s.formats()[0]), rate: cmp.Or(section.Rate, s.Rate),
 	}
-	switch x.format {
-	case "pcm", "wav", "mp3", "opus":
-	default:
-		return nil, fmt.Errorf("%s: format: %q is none of pcm, wav, mp3, opus", section.Name, x.format)
-	}
-	if s.Events {
-		x.format = "pcm" // nothing else is streamed
+	if !slices.Contains(s.formats(), x.format) {
+		return nil, fmt.Errorf("%s: format: %q is none of %s", section.Name, x.format, strings.Join(s.formats(), ", "))
 	}
 	section.Client = at.Client
 	if s.Events {

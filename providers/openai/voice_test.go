@@ -239,7 +239,7 @@ func TestInvalidSound(t *testing.T) {
 		{"a page", "pcm", "text/html", []byte("<html>" + strings.Repeat("x", 5000)), "text instead of sound: <html>"},
 		{"flac", "pcm", "audio/flac", []byte("fLaC................"), "flac"},
 		{"aac", "pcm", "audio/aac", []byte("................"), "audio/aac"},
-		{"wav of floats", "wav", "audio/wav", float, "format 0x0003"},
+		{"wav of floats", "wav", "audio/wav", float, "float of 16 bits"},
 		{"wav cut in its header", "wav", "audio/wav", float[:30], "before the fmt chunk"},
 		{"wav cut in its sound", "wav", "audio/wav", wavOf(t, tone, 24000, 1, uint32(len(tone)+2)), "missing"},
 		{"wav at 6 kHz", "wav", "audio/wav", wavOf(t, tone, 6000, 1, 0), "6000 Hz"},

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -23,8 +22,6 @@ import (
 const (
 	address   = "http://127.0.0.1:5000"
 	firstTime = 20 * time.Second // it answers when the whole sentence is spoken
-	listTime  = 5 * time.Second
-	maxList   = 4 << 20 // bytes
 )
 
 // Kind describes the server.
@@ -104,17 +101,17 @@ func listVoices(ctx context.Context, s service.Section) ([]service.Voice, error)
 	if err != nil {
 		return nil, err
 	}
-	client := s.Client
-	if client == nil {
-		if client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy}); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.Name, err)
-		}
-	}
-	limited, cancel := context.WithTimeoutCause(ctx, listTime, transport.ErrStalled)
-	defer cancel()
-	names, err := c.voices(limited, client)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, service.Join(c.base, "/voices"), nil)
 	if err != nil {
-		return nil, httpvoice.Account(s).Wrap(ctx, limited, "list voices", err)
+		return nil, fmt.Errorf("base_url: %w", err)
+	}
+	var raw json.RawMessage
+	if err := httpvoice.Get(s, r, nil, &raw); err != nil {
+		return nil, err
+	}
+	names, err := namesOf(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
 	var out []service.Voice
 	for _, n := range names {
@@ -122,27 +119,6 @@ func listVoices(ctx context.Context, s service.Section) ([]service.Voice, error)
 		out = append(out, service.Voice{Name: n, Language: []string{strings.ReplaceAll(language, "_", "-")}})
 	}
 	return out, nil
-}
-
-// voices asks for the names of the voices.
-func (c *client) voices(ctx context.Context, client *http.Client) ([]string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/voices", nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return nil, transport.ReadRefusal(resp)
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxList))
-	if err != nil {
-		return nil, err
-	}
-	return namesOf(body)
 }
 
 // namesOf reads the list of voices: an object by name, or a list of names.

@@ -26,11 +26,17 @@ func Endpoint(address string, schemes ...string) (string, error) {
 	return strings.TrimRight(address, "/"), nil
 }
 
+// minSecret is the length of the shortest header that counts as a secret, in bytes: shorter ones
+// are words like "true", which errors may hold.
+const minSecret = 8
+
 // Secrets lists all that no log and no error of a section may show.
 func (s Section) Secrets() []providers.Secret {
 	out := []providers.Secret{s.Key, s.Secret}
 	for _, v := range s.Headers {
-		out = append(out, v)
+		if len(v) >= minSecret {
+			out = append(out, v)
+		}
 	}
 	return out
 }

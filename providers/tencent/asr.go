@@ -95,7 +95,7 @@ func kindOfHearing(code int) providers.Kind {
 type listening struct{ socket *transport.Socket }
 
 // Send hands over sound.
-func (l *listening) Send(pcm []int16) error { return l.socket.WriteBinary(littleEndian(pcm)) }
+func (l *listening) Send(pcm []int16) error { return l.socket.WriteBinary(recognition.Bytes(pcm)) }
 
 // Finish says that the sound is complete.
 func (l *listening) Finish() error { return l.socket.WriteText([]byte(`{"type":"end"}`)) }

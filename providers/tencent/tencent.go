@@ -5,7 +5,6 @@ package tencent
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,7 +82,7 @@ func newAccount(s service.Section, address string) (*account, error) {
 		return nil, errors.New("app_id is not a number")
 	}
 	a := &account{
-		section: s, errors: transport.Account{Name: s.Name, Secrets: []providers.Secret{s.Key, s.Secret}}, clock: &transport.Clock{},
+		section: s, errors: transport.Account{Name: s.Name, Secrets: s.Secrets()}, clock: &transport.Clock{},
 		address: strings.TrimRight(cmp.Or(s.BaseURL, address), "/"),
 		first:   cmp.Or(s.Timeouts.First, firstTime), next: cmp.Or(s.Timeouts.Next, nextTime),
 	}
@@ -148,13 +147,4 @@ func (a *account) learn(s *transport.Socket, err error) error {
 		refused.Skewed = a.clock.Learn(s.Header())
 	}
 	return err
-}
-
-// littleEndian writes samples as bytes.
-func littleEndian(pcm []int16) []byte {
-	out := make([]byte, 0, 2*len(pcm))
-	for _, v := range pcm {
-		out = binary.LittleEndian.AppendUint16(out, uint16(v))
-	}
-	return out
 }

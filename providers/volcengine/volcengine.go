@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"xiaozhi/providers"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/transport"
 	"xiaozhi/providers/volcframe"
@@ -79,7 +78,7 @@ type client struct {
 // newClient makes one. An app id says that the keys are of the old console.
 func newClient(s service.Section, resources ...string) (*client, error) {
 	dialer, err := transport.NewDialer(transport.DialerOptions{
-		Account: transport.Account{Name: s.Name, Secrets: []providers.Secret{s.Key}},
+		Account: transport.Account{Name: s.Name, Secrets: s.Secrets()},
 		Proxy:   s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers, Most: int(s.Number("most_connections", 0)),
 	})
 	if err != nil {
