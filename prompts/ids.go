@@ -41,6 +41,8 @@ const (
 	JobDone     = "job_done" // {action}
 	JobNote     = "job_note" // {tool}, {result}; for the model, not for the ear
 
+	EarlierTalk = "earlier_talk" // {dialogue}, {words}; for the model, not for the ear
+
 	Forgotten   = "forgotten"
 	RoleChanged = "role_changed"
 	RoleBack    = "role_back"
@@ -91,7 +93,7 @@ func IDs() []string {
 		PairNeeded, PairCode, PairClosed, PairRefused,
 		OK, Goodbye, Greeting, Filler,
 		FillerLong, UnknownTool, ToolFailed,
-		LateFailure, ConsentAsk, ConsentNo, JobDone, JobNote,
+		LateFailure, ConsentAsk, ConsentNo, JobDone, JobNote, EarlierTalk,
 		Forgotten, RoleChanged, RoleBack,
 		TimerSet, ReminderSet, ReminderRepeats, ReminderAsleep, TimerDue, ReminderDue, AlarmLate, AlarmMissed, TimerCancelled,
 		MusicPlay, MusicNone,

@@ -31,11 +31,13 @@ func CapabilitiesOf(provider any) Capabilities {
 }
 
 // Narrow returns the request as a provider with these capabilities is to get it.
-// A stateful one gets the messages from the user's last one on; one with tools of
-// its own gets none of ours.
+// A stateful one gets the messages from the user's last one on, and those before them
+// apart; one with tools of its own gets none of ours.
 func (c Capabilities) Narrow(req LLMRequest) LLMRequest {
 	if c.Stateful {
-		req.Messages = req.Messages[lastOfUser(req.Messages):]
+		if last := lastOfUser(req.Messages); last > 0 {
+			req.Before, req.Messages = req.Messages[:last:last], req.Messages[last:]
+		}
 	}
 	if c.OwnTools {
 		req.Tools, req.NoTools = nil, false

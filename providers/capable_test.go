@@ -24,8 +24,11 @@ func TestNarrow(t *testing.T) {
 		t.Errorf("an ordinary model gets %+v", got)
 	}
 	got := providers.Capabilities{Stateful: true}.Narrow(req)
-	if len(got.Messages) != 2 || got.Messages[0].Content != "new" || len(got.Tools) != 1 || got.DeviceID != "d" {
+	if len(got.Messages) != 2 || got.Messages[0].Content != "new" || len(got.Tools) != 1 || got.DeviceID != "d" || len(got.Before) != 3 {
 		t.Errorf("a stateful one gets %+v", got)
+	}
+	if again := (providers.Capabilities{Stateful: true}).Narrow(got); len(again.Before) != 3 || len(again.Messages) != 2 {
+		t.Errorf("narrowed again: %+v", again)
 	}
 	if got := (providers.Capabilities{OwnTools: true}).Narrow(req); len(got.Messages) != 5 || got.Tools != nil || got.NoTools {
 		t.Errorf("one with its own tools gets %+v", got)

@@ -73,6 +73,7 @@ type ToolSpec struct {
 // LLMRequest is one step: one call of the model.
 type LLMRequest struct {
 	Messages []Message
+	Before   []Message // what was said before Messages, of which a stateful provider is told only when it has lost it
 	Tools    []ToolSpec
 	NoTools  bool           // the tools stay listed, but must not be called (the forced answer)
 	Language string         // a tag of BCP 47: the language of the turn

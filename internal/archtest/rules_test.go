@@ -42,7 +42,7 @@ var rules = []rule{
 	{"providers/transport", "providers internal/text internal/text/message", "connections to services, and why they fail"},
 	{"providers/sound", "providers providers/transport audio audio/file", "bytes of speech into sound"},
 	{"providers/generation", "providers providers/service providers/transport providers/sse internal/text", "the driver of language models behind HTTP"},
-	{"providers/platform", "providers providers/generation providers/transport providers/sse", "the driver of services that keep the dialogue"},
+	{"providers/platform", "providers providers/generation providers/transport providers/sse prompts", "the driver of services that keep the dialogue"},
 	{"providers/recognition", "providers providers/transport audio", "the driver of streaming recognisers"},
 	{"providers/duplex", "providers providers/transport audio", "the driver of services that hear and speak by themselves"},
 	{"providers/volcframe", "providers providers/transport", "the frames of one vendor's services"},

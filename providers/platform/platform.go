@@ -111,10 +111,10 @@ func (m *Model) Capabilities() providers.Capabilities {
 }
 
 // Generate streams the answer to the user's newest words. If the service has lost the
-// dialogue, they begin another one.
+// dialogue, they begin another one, with what was said last.
 func (m *Model) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {
 	return func(yield func(providers.Delta, error) bool) {
-		key := keyOf(req)
+		key, req := keyOf(req), m.Capabilities().Narrow(req)
 		if !handsIn(req) { // it waits for results that will not come
 			m.stop(ctx, key, m.talks.waiting(key, req))
 		}
@@ -123,11 +123,16 @@ func (m *Model) Generate(ctx context.Context, req providers.LLMRequest) iter.Seq
 			return
 		}
 		a := &asking{m: m, key: key, turn: m.talks.turn(key, req)}
+		m.recall(a.turn)
 		began := a.turn.Talk
 		failed := a.run(ctx, yield)
 		if began != "" && !a.said && !a.left && m.lost(failed) {
 			m.talks.forget(key)
 			a.turn = m.talks.turn(key, req)
+			if err := a.turn.retell(); err != nil {
+				yield(providers.Delta{}, m.o.Account.Wrap(ctx, ctx, "chat", err))
+				return
+			}
 			failed = a.run(ctx, yield)
 		}
 		if failed != nil && !a.left {
@@ -170,7 +175,7 @@ func (a *asking) run(ctx context.Context, yield func(providers.Delta, error) boo
 			a.m.stop(ctx, a.key, a.turn)
 		}
 	}()
-	for d, err := range generation.New(a.m.o.Options, &step{a.m.wire, a.turn}).Generate(ctx, a.turn.LLMRequest) {
+	for d, err := range generation.New(a.m.o.Options, &step{a.m.wire, a.turn, a.m}).Generate(ctx, a.turn.LLMRequest) {
 		if err != nil {
 			return err
 		}

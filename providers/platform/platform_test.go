@@ -56,6 +56,8 @@ type server struct {
 	asked  []string // in order, with what was stopped
 	slow   time.Duration
 	refuse bool // every dialogue is gone
+	lost   bool // those that have begun are
+	said   string
 	names  int
 }
 
@@ -68,7 +70,7 @@ func serve(t *testing.T) *server {
 }
 
 func (s *server) answer(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body)
+	said, _ := io.ReadAll(r.Body)
 	talk := r.URL.Query().Get("talk")
 	s.mu.Lock()
 	if r.URL.Path == "/stop" {
@@ -81,7 +83,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 	}
 	s.asked = append(s.asked, strings.TrimPrefix(r.URL.Path, "/")+" "+talk)
-	gone := s.refuse && r.URL.Path == "/ask"
+	gone := (s.refuse || s.lost && talk != "") && r.URL.Path == "/ask"
+	s.said = string(said)
 	if talk == "" {
 		s.names++
 		talk = fmt.Sprintf("t%d", s.names)
@@ -221,5 +224,73 @@ func TestNames(t *testing.T) {
 	}
 	if users[0] != users[1] || users[0] == users[2] || strings.Contains(users[0], "24:6f") || len(slices.Compact(slices.Sorted(slices.Values(own)))) != 3 {
 		t.Errorf("%q, %q", users, own)
+	}
+}
+
+// After a restart a dialogue goes on whose trace is in the history, with the same agent only and not for ever.
+func TestDialoguesOutliveTheProgram(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	said := ask("d", "1")
+	said.AgentID = "a"
+	before := providers.Message{Role: providers.RoleAssistant, Content: "ac"}
+	for d, err := range s.model(0).Generate(t.Context(), said) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		before.Echo = d.Echo
+	}
+	said.Messages = append([]providers.Message{{Role: providers.RoleUser, Content: "hi"}, before}, said.Messages...)
+	other := said
+	other.AgentID = "b"
+	for _, c := range []struct {
+		m    *Model
+		req  providers.LLMRequest
+		want string
+	}{{s.model(0), said, "ask t1"}, {s.model(0), other, "ask "}, {s.model(time.Nanosecond), said, "ask "}} {
+		s.log()
+		if text, err := read(t.Context(), c.m, c.req); err != nil || text != "ac" || s.log() != c.want {
+			t.Errorf("%q, %v, want %q", text, err, c.want)
+		}
+	}
+}
+
+// A dialogue that is lost begins again, with what was said before.
+func TestLostDialoguesBeginAgain(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	m, said := s.model(0), ask("d", "1")
+	said.Language = "en"
+	if _, err := read(t.Context(), m, said); err != nil || s.said != "hi" {
+		t.Errorf("%q, %v", s.said, err)
+	}
+	s.lost = true
+	said.Messages = append([]providers.Message{{Role: providers.RoleUser, Content: "hi"}, {Role: providers.RoleAssistant, Content: "ac"}}, said.Messages...)
+	text, err := read(t.Context(), m, said)
+	if told := s.said; err != nil || text != "ac" || s.log() != "ask , ask t1, ask " || !strings.Contains(told, "U: hi\nA: ac\n") || !strings.HasSuffix(told, "hi") {
+		t.Errorf("%q, %v, told %q", text, err, told)
+	}
+}
+
+// A service that has lost a dialogue is told what was said last with the words that begin another.
+func TestLostDialoguesAreRetold(t *testing.T) {
+	t.Parallel()
+	say := func(role providers.Role, words string) providers.Message {
+		return providers.Message{Role: role, Content: words}
+	}
+	turn := &Turn{LLMRequest: providers.LLMRequest{Language: "en", Messages: []providers.Message{say(providers.RoleUser, "and now?")}}}
+	if err := turn.retell(); err != nil || turn.NewestText() != "and now?" {
+		t.Errorf("nothing was said before: %q, %v", turn.NewestText(), err)
+	}
+	for range 9 {
+		turn.Before = append(turn.Before, say(providers.RoleUser, "My cat is\nTom. "+strings.Repeat("x", 2000)), say(providers.RoleTool, "secret"), say(providers.RoleAssistant, "Hello Tom!"))
+	}
+	turn.Before = append(turn.Before, say(providers.RoleUser, "a note"))
+	kept := turn.Messages
+	err := turn.retell()
+	told := turn.NewestText()
+	if err != nil || strings.Count(told, "\nU: My cat is Tom.") != 4 || strings.Count(told, "\nA: Hello Tom!") != 4 || !strings.HasSuffix(told, "and now?") ||
+		strings.Contains(told, "secret") || strings.Contains(told, "a note") || len(told) > 5000 || kept[0].Content != "and now?" {
+		t.Errorf("%v: %s", err, told)
 	}
 }

@@ -15,6 +15,7 @@ import (
 type step struct {
 	wire Wire
 	turn *Turn
+	m    *Model
 }
 
 // Request makes the request of the turn.
@@ -74,7 +75,7 @@ func (a *answer) End(give generation.Give) error {
 		return err
 	}
 	text, thought := a.think.Flush()
-	give(providers.Delta{Text: text, Thought: thought})
+	give(providers.Delta{Text: text, Thought: thought, Echo: a.s.m.traceOf(a.s.turn)})
 	return nil
 }
 
