@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -15,6 +16,13 @@ import (
 func TestVoiceContract(t *testing.T, c Case) {
 	t.Helper()
 	t.Attr(rowsOf, "voice")
+	c.Skip = maps.Clone(c.Skip)
+	if c.Skip == nil {
+		c.Skip = map[servicetest.Fault]string{}
+	}
+	for _, f := range []servicetest.Fault{servicetest.Late, servicetest.Ends} {
+		c.Skip[f] = "it is of recognisers"
+	}
 	c.each(t, func(tr *trial) {
 		v := tr.voice()
 		for range map[bool]int{false: 1, true: 3}[tr.f == servicetest.Stale || tr.f == servicetest.None] {
