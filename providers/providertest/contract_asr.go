@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,7 +130,9 @@ func (tr *trial) recognise(a providers.ASR, pcm []int16) (partials []string, fin
 		}
 	}
 	first, _ := servicetest.Halves()
-	go func() { // it ends with the sound, or after the time limit of a service that gives no partial text
+	var speaking sync.WaitGroup
+	defer speaking.Wait()
+	speaking.Go(func() { // it ends with the sound, or after the time limit of a service that gives no partial text
 		for n := 0; n < len(pcm); n += 960 {
 			if tr.f == servicetest.Ends && n == 9600 { // what is sent before the end is noticed is lost
 				waitFor(begun, long)
@@ -141,7 +144,7 @@ func (tr *trial) recognise(a providers.ASR, pcm []int16) (partials []string, fin
 			waitFor(heard, wait)
 		}
 		_ = s.CloseWrite()
-	}()
+	})
 	defer signal(heard)
 	defer signal(begun)
 	finals := 0
