@@ -79,12 +79,10 @@ func (c *cast) Of(device, name string) (persona, bool) {
 }
 
 // options gives a conversation the agents as its device sees them.
-func (c *cast) options(o agent.Options, s wire.Session, limit func(providers.LLM) providers.LLM) agent.Options {
+func (c *cast) options(o agent.Options, s wire.Session, limit func(*agent.Persona)) agent.Options {
 	o.Persona = func(name string) (agent.Persona, bool) {
 		p, ok := c.Of(s.DeviceID, name)
-		if p.LLM != nil {
-			p.LLM = limit(p.LLM)
-		}
+		limit(&p.Persona)
 		return p.Persona, ok
 	}
 	return o
@@ -98,7 +96,7 @@ func castOf(cfg *config.Config, texts *prompts.Set, engines map[string]agentEngi
 		s, e := cfg.Agents[name], engines[name]
 		p := persona{vision: e.vision, Persona: agent.Persona{
 			Name: name, Prompt: s.Prompt, Language: text.TagOf(s.Language), Voice: s.Voice,
-			ASR: e.asr, LLM: e.llm, TTS: e.tts, NoChinese: e.asr != nil && !e.chinese,
+			ASR: e.asr, LLM: e.llm, TTS: e.tts, Realtime: e.duplex, NoRealtime: e.cascade, NoChinese: e.asr != nil && !e.chinese,
 			WakeWords: s.WakeWords, ExitWords: s.ExitWords, Allow: s.Tools.Allow, Deny: s.Tools.Deny, Forgets: s.Memory == config.Forget, Record: agent.Record(s.Record),
 		}}
 		if p.Prompt == "" && texts.Has(name) {

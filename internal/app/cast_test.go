@@ -175,7 +175,11 @@ func TestCast(t *testing.T) {
 		}
 	}
 	limited := 0
-	o := c.options(agent.Options{}, wire.Session{DeviceID: kitchen}, func(l providers.LLM) providers.LLM { limited++; return l })
+	o := c.options(agent.Options{}, wire.Session{DeviceID: kitchen}, func(p *agent.Persona) {
+		if p.LLM != nil {
+			limited++
+		}
+	})
 	if _, ok := o.Persona("anna"); !ok || limited != 0 {
 		t.Error(ok, limited)
 	}

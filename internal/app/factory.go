@@ -25,7 +25,6 @@ import (
 	"xiaozhi/mcp/light"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
-	"xiaozhi/providers"
 )
 
 // factory makes what a device gets when it connects: its conversation and the
@@ -46,10 +45,10 @@ type factory struct {
 func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.Source) (connection.Conversation, error) {
 	a, limits, own := f.app, f.limits, deviceSettings(f.app.cfg, s)
 	options, sources := f.options, append([]mcp.Source{f.own, f.external.For(s.DeviceID)}, devices...)
-	limit := func(llm providers.LLM) providers.LLM { return llm }
+	limit := func(*agent.Persona) {}
 	if s.Unknown {
 		options, sources = f.strangers.limit(options), append([]mcp.Source{f.own}, devices...)
-		limit = f.strangers.spare
+		limit = f.strangers.spareOwn
 	}
 	options = a.cast.options(options, s, limit)
 	if a.cfg.Devices.ByID[s.DeviceID].Zone != "" {

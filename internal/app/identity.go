@@ -85,9 +85,17 @@ func (s strangers) farewell(f agent.Farewell) agent.Farewell {
 
 // limit returns the options of a conversation with a device that is not known.
 func (s strangers) limit(o agent.Options) agent.Options {
-	o.LLM = s.spare(o.LLM)
+	o.LLM, o.Realtime = s.spare(o.LLM), s.spareDuplex(o.Realtime)
 	o.MaxDaily = min(o.MaxDaily, unknownCalls)
 	return o
+}
+
+// spareOwn limits the engines that an agent has for itself.
+func (s strangers) spareOwn(p *agent.Persona) {
+	if p.LLM != nil {
+		p.LLM = s.spare(p.LLM)
+	}
+	p.Realtime = s.spareDuplex(p.Realtime)
 }
 
 // spare returns a model that all of them together may ask only so often.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"xiaozhi/agent"
 	"xiaozhi/internal/config"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
@@ -133,7 +134,11 @@ func TestStrangersTalkIsLimited(t *testing.T) {
 	if s.spareDuplex(nil) != nil {
 		t.Error("nothing became something")
 	}
-	talk, err := s.spareDuplex(d).Open(t.Context(), providers.DuplexRequest{})
+	p := agent.Persona{Realtime: d}
+	if s.spareOwn(&p); p.LLM != nil || s.limit(agent.Options{Realtime: d}).Realtime != p.Realtime {
+		t.Errorf("%+v", p)
+	}
+	talk, err := p.Realtime.Open(t.Context(), providers.DuplexRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
