@@ -33,7 +33,11 @@ func (x *step) isOver(u *Utterance) bool {
 // that is spoken; the words decide, as they do for a reply that is not spoken yet.
 func speechLong(x *step, e SpeechLong) {
 	u := x.find(e.ID)
-	if u == nil || u.Epoch != x.Mic.Epoch || x.muted() || !x.Busy() {
+	if u == nil {
+		return
+	}
+	u.Long = true
+	if u.Epoch != x.Mic.Epoch || x.muted() || !x.Busy() {
 		return
 	}
 	switch x.Phase() {
@@ -137,8 +141,11 @@ func meant(x *step, u *Utterance, said Text) intent.Kind {
 		noteEcho(x, u.ID)
 		return intent.Noise
 	}
-	if said.Status == Rejected {
+	if said.Status == Rejected || said.Status == Unread && !u.Long {
 		return intent.Noise
+	}
+	if said.Status == Unread {
+		return intent.Request
 	}
 	own := x.tongue(x.langOf(said.Words, said.Lang))
 	kind := own.Classify(said.Words, x.StopWords)

@@ -52,6 +52,8 @@ type (
 		ID      uint64
 		Silence time.Duration
 	}
+	// Read has the words recognised of an utterance of which there is only sound.
+	Read struct{ ID uint64 }
 	// Release ends all that is done for an utterance.
 	Release struct {
 		ID    uint64

@@ -101,6 +101,7 @@ type (
 	// Finished says that the turn's goroutines have been joined.
 	Finished struct {
 		Turn    uint64
+		Words   string        // of the user, if only the one who answered has understood them
 		Played  time.Duration // of its sound
 		HangUp  bool
 		Consent Consent // what the user is asked to allow; without Until

@@ -235,6 +235,8 @@ func (w *world) act(what, how byte) {
 	words := fuzzWords[int(how)%len(fuzzWords)]
 	said := Text{Status: Final, Words: words, Provider: "asr"}
 	switch how % 11 {
+	case 8:
+		said = Text{Status: Unread}
 	case 9:
 		said.Status = Rejected
 	case 10:
@@ -331,12 +333,15 @@ func FuzzNext(f *testing.F) {
 	f.Add([]byte{0, 0, 3, 1, 15, 0, 21, 240, 4, 0, 17, 0, 15, 0, 17, 5})
 	f.Add([]byte{0, 2, 21, 240, 1, 0, 11, 1, 13, 4, 15, 0, 17, 5})
 	f.Add([]byte{4, 0, 0, 0, 15, 0, 17, 1, 0, 0, 0})
+	f.Add([]byte{0, 1, 5, 0, 11, 1, 13, 8, 15, 0, 5, 0, 7, 1, 11, 1, 13, 30, 13, 4, 17, 1, 15, 0, 17, 2})
+	f.Add([]byte{0, 0, 5, 0, 11, 1, 13, 8, 5, 0, 11, 1, 13, 4, 13, 10, 15, 0, 17, 1, 5, 0, 11, 1, 13, 8, 20, 4, 17, 1, 0, 0})
 	f.Add([]byte("\x02\x00\x00\x00\x0e\xff\xfc\x01\x12\x03\x00\x0e\x8d\xfc\x01\x12\x03\x13\xb8\vu\xb8\v\x0e\n\xc2\x11\x01\x00\x149\xff\x03\x11"))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		if len(script) > 400 {
 			return
 		}
 		w := &world{t: t, rules: rules(), now: epoch, over: map[uint64]bool{}}
+		w.rules.Reads = len(script)%3 != 0
 		w.state = State{Mic: Mic{Mode: wire.Auto, Deaf: true}, Active: epoch, Due: Due{Idle: epoch.Add(w.rules.IdleClose)}}
 		if w.away = len(script)%4 == 3; w.away {
 			w.state = TurnedAway(epoch, Farewell{Phrase: prompts.Overload, Cause: errBusy})

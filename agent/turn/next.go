@@ -35,6 +35,7 @@ type Rules struct {
 	RecognizeTimeout time.Duration // until it is given up
 	StopWords        []string      // what ends music, and a reply in realtime mode
 	NoChinese        bool          // no recogniser knows Chinese
+	Reads            bool          // there is a recogniser for utterances whose sound is answered
 	NoEchoGuard      bool          // words of the reply itself interrupt it
 	DeviceLang       text.Lang     // of the device, where the last turn tells none; "": zh
 	Texts            *prompts.Set  // with the words of languages beside Chinese and English; nil: there are none

@@ -105,6 +105,7 @@ var (
 		{"speech ended", SpeechEnded{ID: 1, Epoch: 1, Attempt: 1, Spoken: epoch, Ended: epoch}},
 		{"transcript: a request", Transcript{ID: 1, Attempt: 1, Text: Text{Status: Final, Words: "tell me a joke"}}},
 		{"transcript: a backchannel", Transcript{ID: 1, Attempt: 1, Text: Text{Status: Final, Words: "uh-huh"}}},
+		{"sound without words", Transcript{ID: 1, Attempt: 1, Text: Text{Status: Unread}}},
 		{"ready", Ready{Turn: 1}},
 		{"tool wanted", ToolWanted{Turn: 1}},
 		{"finished", Finished{Turn: 1}},

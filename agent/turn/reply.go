@@ -167,6 +167,9 @@ func finished(x *step, e Finished) {
 	if e.Ask != 0 {
 		x.Asked = e.Ask
 	}
+	if e.Words != "" {
+		x.Learned.Lang = x.langOf(e.Words, "")
+	}
 	if e.HangUp || stage != Ending && x.Farewell.Step == Parting { // what was heard to its end needs no farewell
 		x.hangUp(ErrGoodbye)
 	}

@@ -58,6 +58,9 @@ type Utterance struct {
 	Over    Over
 	Late    bool // the user was told that its text is late
 	Echo    bool // it is the device's own voice
+	Sound   bool // its sound can be answered, whatever its text
+	Read    bool // its words were asked for beside that
+	Long    bool // it is long enough to interrupt a reply
 	Text    Text
 	Spoken  time.Time // the last voiced sample
 	Ended   time.Time // when it was taken to be over
@@ -105,12 +108,14 @@ const (
 	Final                  // the recogniser's last word
 	Rejected               // the recogniser takes its own result for wrong
 	Failed                 // there is an error instead
+	Unread                 // there is sound, which is answered as it is
 )
 
 // Request describes what a turn is asked to do: answer words, say a phrase, or tell an
 // announcement. Its zero value makes an empty reply.
 type Request struct {
-	Words        string   // the user's words; "": none
+	Words        string   // the user's words; "": none, or not known
+	Sound        bool     // the sound of Heard is answered, by who hears it
 	Heard        []uint64 // the utterances that it answers, oldest first
 	Typed        bool     // Words were typed, not said
 	Shown        string   // sent to the device as the user's words; "": nothing

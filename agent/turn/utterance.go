@@ -139,7 +139,10 @@ func transcript(x *step, e Transcript) {
 	}
 	u.Text, u.Echo = e.Text, e.Echo
 	u.Text.At = x.seen.Now
-	if u.Role != Live {
+	if unread(x, u) {
+		return
+	}
+	if u.Role != Live && !u.Sound {
 		x.do(Release{u.ID, ErrDone})
 	}
 	switch {
@@ -163,7 +166,7 @@ func answerAwaited(x *step) {
 	if last.final() {
 		dropUnread(x, false) // the user has said it again, or something else
 	}
-	if slices.ContainsFunc(x.all(Awaited), func(u *Utterance) bool { return !u.final() }) {
+	if slices.ContainsFunc(x.all(Awaited), func(u *Utterance) bool { return !u.final() }) || readRest(x) {
 		return
 	}
 	if nothingMeant(x) {
@@ -208,8 +211,9 @@ func request(x *step) Request {
 	var words string
 	var heard text.Lang
 	var failed error
-	rejected := false
+	rejected, unread, sound := false, false, true
 	for _, u := range x.all(Awaited) {
+		sound = sound && u.Sound
 		times.Attempts = append(times.Attempts, u.Text.Attempts...)
 		switch u.Text.Status {
 		case Failed:
@@ -217,15 +221,22 @@ func request(x *step) Request {
 		case Rejected:
 			rejected = true
 			x.do(NotUnderstood{u.Text})
+		case Unread:
+			unread = true
 		case Final, Pending:
 			words, heard = text.Join(words, u.Text.Words), cmp.Or(u.Text.Lang, heard)
 			times.ASR = u.Text.Provider
 		}
 	}
 	switch {
+	case unread:
+		x.Learned.Empty, x.Learned.Spoke = 0, true
+		return Request{Sound: true, Lang: x.lang(), Before: x.Learned.Lang, Times: times}
 	case text.Bare(words) != "":
 		x.Learned.Empty, x.Learned.Spoke = 0, true
-		return answer(x, Request{Words: words, Lang: heard, Times: times})
+		r := answer(x, Request{Words: words, Lang: heard, Times: times})
+		r.Sound = sound && !r.Told && !r.Allow && r.Answer == ""
+		return r
 	case failed != nil:
 		return Request{Phrase: prompts.FailASR, Err: failed, Lang: x.lang(), Times: times}
 	case rejected && x.NoChinese && hint(x):

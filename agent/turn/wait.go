@@ -69,7 +69,7 @@ func (x *step) tellAt(what WaitFor) time.Time {
 		after = fillerAfter
 	case what == Tool && w.Told == 1:
 		after = fillerAgain
-	case w.Told > 0 || x.SlowAfter <= 0 || what == Model && x.Reply.Request.Words == "": // nobody waits for what the server says by itself
+	case w.Told > 0 || x.SlowAfter <= 0 || what == Model && x.Reply.Request.Words == "" && !x.Reply.Request.Sound: // nobody waits for what the server says by itself
 		return time.Time{}
 	}
 	busy := x.seen.Busy && what != Voice
