@@ -82,6 +82,17 @@ func (l *ledger) beside(left time.Duration) (all string) {
 	return all
 }
 
+// aloud returns how much was heard of sound that came with its own words, when so much was played.
+func (l *ledger) aloud(left time.Duration) (heard time.Duration) {
+	for _, s := range l.played {
+		played := min(left, time.Duration(s.frames)*l.frame)
+		if left -= played; s.aloud {
+			heard += played
+		}
+	}
+	return heard
+}
+
 // passing reports whether a phrase only passes the time.
 func passing(phrase string) bool {
 	switch phrase {

@@ -239,6 +239,13 @@ func (p *Player) Played(now time.Time) time.Duration {
 	return p.pacer.Heard(now)
 }
 
+// HeardAloud returns how much the user has heard by now of sound that came with its own words.
+func (p *Player) HeardAloud(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ledger.aloud(p.pacer.Heard(now))
+}
+
 // FirstFrame returns when the first frame left; zero before.
 func (p *Player) FirstFrame() time.Time {
 	p.mu.Lock()

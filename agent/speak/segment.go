@@ -19,6 +19,8 @@ type Segment struct {
 	Step     int                               // of the turn in which it was said
 	Sound    iter.Seq2[providers.Sound, error] // its sound; nil: it is synthesised
 
+	spoken   *Spoken // its sound with its words; nil: it has one text
+	aloud    bool    // it is part of that
 	progress *progress
 }
 

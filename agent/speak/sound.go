@@ -124,6 +124,9 @@ func (p *Player) beginSegment(s Segment) {
 		return
 	}
 	p.ledger.beginSegment(s)
+	if s.aloud && s.Display == "" {
+		return // its words are not known yet
+	}
 	p.out.Send(wire.Message{Kind: wire.MessageSentenceStart, Turn: p.turn, Text: s.Display})
 }
 

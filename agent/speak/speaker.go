@@ -152,10 +152,8 @@ func (s *Speaker) Synthesize(ctx context.Context) error {
 func (s *Speaker) segment(ctx context.Context, from *stream) error {
 	defer from.stop(turn.ErrDone)
 	u := from.Segment
-	if u.Emotion != "" {
-		s.player.Send(wire.Message{Kind: wire.MessageEmotion, Emotion: u.Emotion, Text: u.Emoji})
-	}
-	if u.Speech == "" && u.Sound == nil {
+	s.face(u)
+	if u.Speech == "" && u.Sound == nil && u.spoken == nil {
 		return nil
 	}
 	err := Protect(s.log, "speech synthesis", func() error { return s.speak(ctx, from) })
@@ -176,6 +174,13 @@ func (s *Speaker) segment(ctx context.Context, from *stream) error {
 		return errors.Join(ErrVoice, err, err2)
 	}
 	return fmt.Errorf("%w: %w", ErrVoice, err)
+}
+
+// face sends the face of a segment, if it has one.
+func (s *Speaker) face(u Segment) {
+	if u.Emotion != "" {
+		s.player.Send(wire.Message{Kind: wire.MessageEmotion, Emotion: u.Emotion, Text: u.Emoji})
+	}
 }
 
 // voiceless shows a segment in whose language nobody can speak. What is wrong is said, once in a reply,
@@ -217,6 +222,8 @@ func (s *Speaker) speak(ctx context.Context, from *stream) error {
 		return w.packets(ctx, from.packets)
 	case from.Sound != nil:
 		return w.play(ctx)
+	case from.spoken != nil:
+		return w.spoken(ctx, from.spoken)
 	}
 	for {
 		select {
