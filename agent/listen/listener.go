@@ -19,13 +19,25 @@ import (
 // nobody speaks.
 const stalledMic = 1200 * time.Millisecond
 
+// Sounds takes the sound of utterances that are answered by it. Write and Release never wait; all are
+// called by the listener's goroutine.
+type Sounds interface {
+	// Begin says that an utterance begins. False: it is to be recognised.
+	Begin(id uint64) bool
+	// Write takes a copy of its sound. False: it takes no more.
+	Write(id uint64, pcm []int16) bool
+	// Release lets go of an utterance that is not reported any more.
+	Release(id uint64)
+}
+
 // Options hold what the listeners of a conversation share. Every field must be set
-// but Phrases, FarEnd, SelfEcho, Record and Heard.
+// but Phrases, Sounds, FarEnd, SelfEcho, Record and Heard.
 type Options struct {
 	VAD      providers.VAD
 	ASR      providers.ASR
 	Warm     []any           // those of them that are [providers.Warmer] are warmed when somebody speaks
 	Phrases  func() []string // what is likely to be said; nil: nothing is known
+	Sounds   Sounds          // nil: all is recognised
 	Endpoint audio.EndpointOptions
 	BargeIn  time.Duration // of voice, after which SpeechLong is reported
 	Attempts int           // how often the text of an utterance is asked for before its end; 0: never
@@ -283,6 +295,7 @@ func (l *Listener) commit(silence time.Duration) {
 func (l *Listener) drop(cause error) {
 	if l.speech != nil {
 		l.o.Book.Release(l.speech.id, cause)
+		l.speech.release()
 		l.speech = nil
 		l.record()
 	}

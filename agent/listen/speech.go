@@ -42,6 +42,7 @@ type speech struct {
 	keeps    bool          // it is still short enough
 	recent   []int16       // the end of its sound, for self-echo
 	foreign  bool          // it is not what the device plays: that was not heard before either
+	sounds   bool          // its sound is answered: no recogniser hears it, but for interim texts
 	asks     int           // how often its text was asked for at a pause
 	pausedAt time.Duration // where the last pause began, on the endpointer's timeline
 	interims int
@@ -95,8 +96,19 @@ func newSpeech(o *Options, lang string, keeps, foreign bool) *speech {
 	s := &speech{o: o, id: o.Book.add(cancel), lang: lang, keeps: keeps, foreign: foreign, next: o.BargeIn}
 	s.ctx = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
 	s.warm()
-	s.hear(1)
+	if s.sounds = o.Sounds != nil && o.Sounds.Begin(s.id); s.sounds {
+		s.attempt = &attempt{n: 1}
+	} else {
+		s.hear(1)
+	}
 	return s
+}
+
+// release lets go of the utterance.
+func (s *speech) release() {
+	if s.sounds {
+		s.o.Sounds.Release(s.id)
+	}
 }
 
 // warm gets the engines ready that the utterance will need soon.
@@ -152,6 +164,9 @@ func (s *speech) write(pcm []int16) bool {
 		s.said, s.keeps = nil, false
 	}
 	s.recent = s.o.SelfEcho.Keep(s.recent, pcm)
+	if s.sounds {
+		return s.o.Sounds.Write(s.id, pcm)
+	}
 	if a.stream == nil || s.failed != nil || a.asked || len(pcm) == 0 {
 		return true
 	}
@@ -227,7 +242,7 @@ func (s *speech) voiced(length time.Duration, watched bool) {
 		s.o.Report(turn.Interim{ID: s.id, Words: t.Text, Lang: text.LangNamed(t.Language), Echo: s.isEcho()})
 		return
 	}
-	if s.keeps && s.interims < maxInterims && len(s.said) > 0 && !s.streams() {
+	if s.keeps && s.interims < maxInterims && len(s.said) > 0 && (s.sounds || !s.streams()) {
 		s.interims++
 		s.next = length + interimEvery
 		s.interim()
@@ -277,7 +292,10 @@ func (s *speech) end(epoch uint64, silence time.Duration) {
 		return
 	}
 	said := turn.Text{Status: turn.Final}
-	if s.failed != nil {
+	switch {
+	case s.sounds:
+		said.Status = turn.Unread
+	case s.failed != nil:
 		said = failed(s.failed)
 	}
 	s.o.Report(turn.Transcript{ID: s.id, Attempt: a.n, Text: said, Echo: echo})

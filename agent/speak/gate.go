@@ -98,6 +98,9 @@ func (g *gate) reword(words string) {
 
 // pass passes a message on, or holds it back.
 func (g *gate) pass(m wire.Message, send func(wire.Message)) {
+	if m.Kind == wire.MessageSTT && (g.announced || g.state == gateStarted || g.state == gatePaused) {
+		return
+	}
 	switch g.state {
 	case gateClosed:
 		return

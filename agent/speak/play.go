@@ -74,11 +74,7 @@ func (p *playout) play(ctx context.Context, f frame) error {
 		return err
 	}
 	ready := time.Now()
-	due := player.due(ready)
-	scheduled := !due.IsZero()
-	if guard := player.startedAt().Add(p.s.o.Guard); due.Before(guard) {
-		due = guard
-	}
+	due, scheduled := player.due(ready, p.s.o.Guard)
 	if f.packet == nil {
 		player.prepare() // here, where there is time
 	}

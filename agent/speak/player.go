@@ -120,7 +120,8 @@ func (p *Player) Start() {
 	}
 }
 
-// Send passes a message of the turn on, as soon as it may be seen.
+// Send passes a message of the turn on, as soon as it may be seen. The words of the user are not
+// passed on once the reply has begun.
 func (p *Player) Send(m wire.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -102,8 +102,8 @@ func TestPlayerHeard(t *testing.T) {
 			u.progress.whole.Store(true)
 			f.beginSegment(u)
 			for range frames {
-				if d := time.Until(f.due(time.Now())); d > 0 {
-					time.Sleep(d)
+				if due, _ := f.due(time.Now(), 0); time.Until(due) > 0 {
+					time.Sleep(time.Until(due))
 				}
 				p, err := f.encode(make([]int16, 1440))
 				if err != nil {

@@ -56,18 +56,17 @@ func (e *encoder) closing() []byte {
 	return append([]byte(nil), e.buf[:n]...)
 }
 
-// due returns when the next frame may leave; zero: at once.
-func (p *Player) due(now time.Time) time.Time {
+// due returns when the next frame may leave, which is not before guard after tts start, and
+// whether play-out has a schedule that says so.
+func (p *Player) due(now time.Time, guard time.Duration) (at time.Time, scheduled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.pacer.Due(now)
-}
-
-// startedAt returns when tts start was sent; zero before.
-func (p *Player) startedAt() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.gate.started
+	at = p.pacer.Due(now)
+	scheduled = !at.IsZero()
+	if first := p.gate.started.Add(guard); at.Before(first) {
+		at = first
+	}
+	return at, scheduled
 }
 
 // halted reports whether the reply is paused.

@@ -137,7 +137,7 @@ func (r *Responder) Converse(ctx context.Context, note string) error {
 	if !again {
 		return r.ask(ctx)
 	}
-	fast := r.o.FastPath != nil && note == "" && r.turn.Allow == nil
+	fast := r.o.FastPath != nil && note == "" && r.turn.Allow == nil && r.made == 0
 	for n := 0; ; n++ {
 		st := &step{index: len(r.steps), split: r.splitter()}
 		req := r.request(system, note, n >= r.o.MaxSteps)
@@ -172,18 +172,24 @@ func (r *Responder) Silent() bool {
 	return !slices.ContainsFunc(r.steps, func(s *step) bool { return strings.TrimSpace(s.text.String()) != "" })
 }
 
+// Words are the user's, as far as they are known. They are for who waits for the responder.
+func (r *Responder) Words() string { return r.turn.Words }
+
 // system renders the turn's system prompt.
-func (r *Responder) system() (string, error) {
+func (r *Responder) system() (string, error) { return Instructions(r.o, r.turn) }
+
+// Instructions renders the system prompt of a turn.
+func Instructions(o *Options, t Turn) (string, error) {
 	data := prompts.Data{
-		AssistantName: r.o.Name,
-		DeviceName:    r.turn.Session.Name,
-		Language:      r.lang(),
-		Now:           time.Now().In(r.o.Zone),
+		AssistantName: o.Name,
+		DeviceName:    t.Session.Name,
+		Language:      string(t.Lang),
+		Now:           time.Now().In(o.Zone),
 	}
-	if r.turn.Text != "" {
-		return r.o.Prompts.RenderText(r.turn.Text, r.turn.Session.Language, data), nil
+	if t.Text != "" {
+		return o.Prompts.RenderText(t.Text, t.Session.Language, data), nil
 	}
-	return r.o.Prompts.Render(r.turn.Role, r.turn.Session.Language, data)
+	return o.Prompts.Render(t.Role, t.Session.Language, data)
 }
 
 // request makes the next model call.
@@ -225,6 +231,9 @@ func (r *Responder) answerFast(ctx context.Context, st *step, req providers.LLMR
 func (r *Responder) generate(ctx context.Context, st *step, req providers.LLMRequest) error {
 	stepCtx, limit := idle.WithTimeout(timeline.WithAttempts(ctx, r.out.Times.Attempt), r.o.StepTimeout)
 	defer limit.Close()
+	if r.o.LLM == nil {
+		return fmt.Errorf("%w: there is none", errModel)
+	}
 	r.out.Times.ModelAsked()
 	answered := sync.OnceFunc(r.gate.AwaitsModel())
 	defer answered()
