@@ -39,12 +39,13 @@ type Conversation struct {
 	rules turn.Rules
 	state turn.State
 
-	whom  whom
-	mic   *microphone
-	reply *reply       // that runs, or is being joined; nil: none
-	pacer *audio.Pacer // of the last reply: what it has learned of the way to the device
-	dev   *Device
-	void  timeline.Void // what was asked for answers that were given up
+	whom   whom
+	mic    *microphone
+	duplex *duplex
+	reply  *reply       // that runs, or is being joined; nil: none
+	pacer  *audio.Pacer // of the last reply: what it has learned of the way to the device
+	dev    *Device
+	void   timeline.Void // what was asked for answers that were given up
 
 	features []feature.Instance // in the order of [Options].Features
 	asked    asked
@@ -95,6 +96,8 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 	c.whom.o = c.o
 	c.restrict(c.whom.now()) // others may call before Run knows the user's choice
 	c.mic = newMicrophone(c)
+	c.duplex = newDuplex(c)
+	c.mic.o.Sounds = c.duplex
 	return c
 }
 
@@ -109,7 +112,7 @@ type Farewell struct {
 // listens it is told why, then it is hung up on. No tool or record of the device is
 // used.
 func NewFarewell(o Options, s wire.Session, out wire.Outbox, f Farewell) *Conversation {
-	o.VAD, o.ASR, o.LLM, o.FastPath, o.Phrases, o.Features = nil, nil, nil, nil, nil, nil
+	o.VAD, o.ASR, o.LLM, o.Realtime, o.FastPath, o.Phrases, o.Features = nil, nil, nil, nil, nil, nil, nil
 	o.Persona, o.Keeper = nil, nil
 	if f.Words == "" {
 		o.TTS = nil
@@ -162,6 +165,7 @@ func (c *Conversation) Run(ctx context.Context) error {
 		cancel(turn.ErrFailed) // after a panic; else it has a cause already
 		over()
 		c.life.wg.Wait()
+		c.duplex.close()
 	}
 	// A panic takes this way too: what works with the device's record is joined before
 	// another gets it, and what the features keep in it is not lost.

@@ -21,6 +21,7 @@ import (
 	"xiaozhi/agent/feature/music"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
+	pt "xiaozhi/providers/providertest"
 )
 
 // energyVAD says that loud sound is speech.
@@ -252,6 +253,88 @@ func (l *scriptLLM) Generate(ctx context.Context, req providers.LLMRequest) iter
 				l.mu.Lock()
 				l.closed++
 				l.mu.Unlock()
+				return
+			}
+		}
+	}
+}
+
+// scriptDuplex is a realtime service that gives an answer up to each line "end".
+func scriptDuplex(lines []string) *pt.Duplex {
+	d := &pt.Duplex{Label: "script-duplex"}
+	var parts []pt.DuplexPart
+	var later time.Duration
+	for i, line := range lines {
+		verb, rest, _ := strings.Cut(line, " ")
+		var add []pt.DuplexPart
+		switch verb {
+		case "heard":
+			add = []pt.DuplexPart{{Delta: providers.DuplexDelta{Heard: rest}}}
+		case "say": // 100 ms a character, like toneTTS
+			add = pt.Reply("", time.Duration(len([]rune(rest)))*100*time.Millisecond, rest+" ")[1:]
+		case "text":
+			add = []pt.DuplexPart{{Delta: providers.DuplexDelta{Text: rest + " "}}}
+		case "call":
+			name, args, _ := strings.Cut(rest, " ")
+			add = []pt.DuplexPart{{Delta: providers.DuplexDelta{ToolCalls: []providers.ToolCall{{ID: fmt.Sprint("d", i), Name: name, Arguments: args}}}}}
+		case "delay":
+			wait, err := time.ParseDuration(rest)
+			if err != nil {
+				panic(err)
+			}
+			later += wait
+			continue
+		case "error":
+			add = []pt.DuplexPart{{Err: &providers.Error{Provider: "script-duplex", Op: "respond", Err: errors.New(rest)}}}
+		case "hang":
+			add = []pt.DuplexPart{{Hang: true}}
+		case "end":
+			if later > 0 {
+				parts = append(parts, pt.DuplexPart{Delay: later})
+			}
+			d.Script, parts, later = append(d.Script, parts), nil, 0
+			continue
+		default:
+			panic("unknown line of the realtime script: " + line)
+		}
+		add[0].Delay, later = later, 0
+		parts = append(parts, add...)
+	}
+	return d
+}
+
+// restingDuplex is left out for 30 s after a failure, as by a chain.
+type restingDuplex struct {
+	*pt.Duplex
+	mu    sync.Mutex
+	until time.Time
+}
+
+func (d *restingDuplex) Rests() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Now().Before(d.until)
+}
+
+func (d *restingDuplex) Open(ctx context.Context, req providers.DuplexRequest) (providers.DuplexSession, error) {
+	s, err := d.Duplex.Open(ctx, req)
+	return restingSession{s, d}, err
+}
+
+type restingSession struct {
+	providers.DuplexSession
+	d *restingDuplex
+}
+
+func (s restingSession) Respond(ctx context.Context, results []providers.ToolResult) iter.Seq2[providers.DuplexDelta, error] {
+	return func(yield func(providers.DuplexDelta, error) bool) {
+		for delta, err := range s.DuplexSession.Respond(ctx, results) {
+			if err != nil && ctx.Err() == nil {
+				s.d.mu.Lock()
+				s.d.until = time.Now().Add(30 * time.Second)
+				s.d.mu.Unlock()
+			}
+			if !yield(delta, err) {
 				return
 			}
 		}

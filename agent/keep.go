@@ -218,7 +218,7 @@ func (c *Conversation) recorded(p Persona, o *order) Record {
 
 func kindOf(o *order) TurnKind {
 	switch {
-	case o.tells != nil || o.Words == "":
+	case o.tells != nil || o.Words == "" && !o.Sound:
 		return TurnServer
 	case o.Typed:
 		return TurnTyped

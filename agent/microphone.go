@@ -70,8 +70,11 @@ func (m *microphone) perform(e turn.Effect) bool {
 		m.listen(e)
 	case turn.Mute, turn.EndUtterance, turn.Watch, turn.AwaitSilence, turn.Expect:
 		m.tell(e)
+	case turn.Read:
+		m.read(e.ID)
 	case turn.Release:
 		m.book.Release(e.ID, e.Cause)
+		m.c.duplex.Release(e.ID)
 	case turn.CloseListener:
 		m.close(e.Cause)
 	default:

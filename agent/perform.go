@@ -111,6 +111,7 @@ func (c *Conversation) begin(e turn.Begin) {
 			r.out = outcome{cause: turn.ErrFailed, err: err}
 		}
 		c.post(func() {
+			r.understood()
 			r.reword()
 			c.step(c.finished(r))
 		})
@@ -120,6 +121,9 @@ func (c *Conversation) begin(e turn.Begin) {
 // finished returns what the end of a turn's goroutines means to the rules.
 func (c *Conversation) finished(r *reply) turn.Event {
 	e := turn.Finished{Turn: r.id, Played: r.out.played, HangUp: r.out.hangUp}
+	if r.aloud != nil {
+		e.Words = r.marks.words
+	}
 	if r.out.asked != nil {
 		e.Consent = turn.Consent{ID: r.id, Action: r.out.asked.Action}
 		c.asked.turn, c.asked.call = r.id, *r.out.asked
@@ -136,11 +140,15 @@ func (c *Conversation) finished(r *reply) turn.Event {
 
 // remember puts a turn into the history and writes its one log line.
 func (c *Conversation) remember(r *reply) {
+	before := c.dev.history.Version()
 	if r.marks.forgotten {
 		c.dev.history.Add() // what was to be corrected of it is gone
 	} else {
 		c.dev.history.Add(r.out.messages...)
 		c.dev.history.Trim(c.o.HistoryTokens, c.o.Tokens.Count)
+		if r.aloud != nil && !r.aloud.instead && !r.aloud.answer.Owes() || len(r.out.messages) == 0 {
+			c.duplex.goesOn(before, c.dev.history.Version())
+		}
 	}
 	if n := r.order.tells; n != nil {
 		c.told(r, *n)

@@ -26,17 +26,18 @@ type Persona struct {
 	LLM providers.LLM
 	TTS providers.TTS
 
-	Realtime   providers.Duplex // answers utterances in the place of the three
-	NoRealtime bool             // nothing does, whatever the options say
-	NoChinese  bool             // no recogniser of ASR knows Chinese
-	WakeWords  []string         // nil: those of the options
-	ExitWords  []string         // nil: those of the options
-	Allow      []string         // patterns of tools, as [router.Rules] has them; empty: all
-	Deny       []string
-	Forgets    bool // what was said is not kept after the conversation
-	Revision   int  // of its settings, for the keeper; 0: it has none
-	Record     Record
-	Given      Given // of the device's own one: by which order it has that
+	Realtime      providers.Duplex // answers utterances in the place of the three
+	RealtimeVoice string           // in which it speaks; "": its own choice
+	NoRealtime    bool             // nothing does, whatever the options say
+	NoChinese     bool             // no recogniser of ASR knows Chinese
+	WakeWords     []string         // nil: those of the options
+	ExitWords     []string         // nil: those of the options
+	Allow         []string         // patterns of tools, as [router.Rules] has them; empty: all
+	Deny          []string
+	Forgets       bool // what was said is not kept after the conversation
+	Revision      int  // of its settings, for the keeper; 0: it has none
+	Record        Record
+	Given         Given // of the device's own one: by which order it has that
 }
 
 // Given tells the order by which a device has its own agent from others. A role that was chosen before another order was
@@ -116,12 +117,21 @@ func (w *whom) now() Persona {
 // ears is the recogniser of whom the device talks to when an utterance begins.
 type ears struct{ *whom }
 
-// Name is the name of that recogniser.
-func (e ears) Name() string { return e.now().ASR.Name() }
+// Name is the name of that recogniser; "" if there is none.
+func (e ears) Name() string {
+	if asr := e.now().ASR; asr != nil {
+		return asr.Name()
+	}
+	return ""
+}
 
 // Open opens a stream of that recogniser.
 func (e ears) Open(ctx context.Context, req providers.ASRRequest) (providers.ASRStream, error) {
-	return e.now().ASR.Open(ctx, req)
+	asr := e.now().ASR
+	if asr == nil {
+		return nil, errNoRecogniser
+	}
+	return asr.Open(ctx, req)
 }
 
 // Streams reports whether it says by itself what it understands while the user speaks.
@@ -137,7 +147,7 @@ type warmth struct{ *whom }
 func (w warmth) Warm(ctx context.Context) error {
 	p := w.now()
 	var errs []error
-	for _, engine := range []any{p.ASR, p.LLM, p.TTS} {
+	for _, engine := range []any{p.ASR, p.LLM, p.TTS, p.Realtime} {
 		if ready, ok := engine.(providers.Warmer); ok {
 			errs = append(errs, ready.Warm(ctx))
 		}
@@ -159,6 +169,7 @@ func (c *Conversation) recast() Persona {
 	if providers.CapabilitiesOf(p.LLM).NoTrials {
 		c.rules.Speculations = 0
 	}
+	c.rules.Reads = p.ASR != nil
 	c.rules.NoChinese, c.rules.DeviceLang = p.NoChinese, cmp.Or(p.Language, text.Lang(c.env.Session.Language))
 	return p
 }

@@ -54,6 +54,7 @@ type reply struct {
 	speaker *speak.Speaker
 	times   *timeline.Turn
 	answer  *think.Responder
+	aloud   *aloud   // nil: its words are answered
 	exits   []string // words that end the conversation when they are all that was said
 	private bool     // whom it is of forgets what was said
 	by      author
@@ -98,6 +99,9 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho, Sent: r.sent}, &c.o.Devices.stagger, c.pacer)
 	c.pacer = r.player.Pacer()
 	r.marks.heard, r.marks.words = o.Heard, o.Words
+	if o.Sound {
+		r.aloud = newAloud(c, persona, &o)
+	}
 	if o.Speculative {
 		r.player.Hold()
 	}
@@ -122,7 +126,18 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: persona.Prompt, Text: persona.Text,
 		Session: session, Agent: persona.Name, Dialog: c.dialogue(),
 	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r, tools, log)
+	if r.aloud != nil {
+		r.aloud.answer = think.NewAloud(r.answer, r.aloud.sounds)
+	}
 	return r
+}
+
+// understood takes the user's words over from who has answered them by their sound. It is for the
+// conversation, after run has returned.
+func (r *reply) understood() {
+	if r.aloud != nil {
+		r.marks.words = r.answer.Words()
+	}
 }
 
 // reword puts the user's final words in place of those that a speculation began with. It is
@@ -180,11 +195,20 @@ func (r *reply) respond(ctx context.Context) error {
 		return r.answer.Say(ctx, r.prompts.Phrase(r.order.Answer, string(r.order.Lang)))
 	case r.order.tells != nil:
 		return r.tell(ctx, r.order.tells)
-	case r.order.Words == "" || r.order.Told:
+	case r.order.Words == "" && !r.order.Sound || r.order.Told:
 		return nil // nothing but the start/stop pair
+	}
+	return r.answerWords(ctx)
+}
+
+// answerWords answers what the user has said.
+func (r *reply) answerWords(ctx context.Context) error {
+	switch {
 	case text.In(r.order.Words, r.exits), len(r.exits) > 0 && text.In(r.order.Words, r.prompts.Words(r.order.Lang).Exit):
 		r.answer.Goodbye()
 		return r.answer.Say(ctx, r.prompts.Phrase(prompts.Goodbye, string(r.order.Lang)))
+	case r.aloud != nil && !r.aloud.instead:
+		return r.answerAloud(ctx)
 	}
 	return r.answer.Converse(ctx, "")
 }
@@ -274,6 +298,7 @@ func (r *reply) finish(ctx context.Context, thinkErr, synthErr, broken error) {
 	} else {
 		r.out.messages = r.answer.Messages()
 	}
+	r.heardAloud(now)
 	r.out.played, r.out.beside = r.player.Played(now), r.player.HeardBeside(now)
 	r.out.asked = r.answer.Asked(r.out.messages)
 	r.out.hangUp = (r.answer.HangUp() || r.order.HangUp) && !r.out.cut

@@ -24,6 +24,7 @@ import (
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
+	pt "xiaozhi/providers/providertest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected parts of testdata/talk")
@@ -158,6 +159,7 @@ type talkScene struct {
 	llm    *scriptLLM
 	tts    *toneTTS
 	tools  *scriptSource
+	duplex *pt.Duplex // nil: none
 	music  scriptMusic
 	limits router.Options
 	dev    *Device
@@ -174,6 +176,9 @@ func readScene(a *txtar.Archive) *talkScene {
 		}
 	}
 	s.asr, s.llm = &scriptASR{lines: s.parts["asr"]}, &scriptLLM{lines: s.parts["llm"]}
+	if lines, ok := s.parts["realtime"]; ok {
+		s.duplex = scriptDuplex(lines)
+	}
 	source := "device"
 	for _, line := range s.parts["setup"] {
 		if name, ok := strings.CutPrefix(line, "source "); ok {
@@ -195,6 +200,9 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 		VAD: energyVAD{detectors}, ASR: s.asr, LLM: s.llm, TTS: s.tts, Prompts: set, Devices: NewDevices(), Features: allFeatures(&s.music),
 		NoChinese: true, Zone: time.UTC,
 		Log: debugLog(&s.log),
+	}
+	if s.duplex != nil {
+		o.Realtime = &restingDuplex{Duplex: s.duplex}
 	}
 	session := wire.Session{DeviceID: "24:6f:28:aa:10:02", SessionID: "s1", Language: "en"}
 	for _, line := range s.parts["setup"] {
@@ -219,6 +227,10 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 			o.MaxDaily = n
 		case "speaks":
 			s.tts.speaks = strings.Fields(value)
+		case "no_asr":
+			o.ASR = nil
+		case "no_llm":
+			o.LLM = nil
 		case "source", "unordered":
 		case "job":
 			s.limits.Jobs = append(s.limits.Jobs, value)
@@ -298,6 +310,12 @@ func TestTalk(t *testing.T) {
 				}
 				compareTranscript(t, file, a, b)
 				compare(t, file, a, "history", s.history())
+				if s.duplex != nil {
+					if s.duplex.Sessions() > 0 {
+						t.Error("a realtime session is left open")
+					}
+					compare(t, file, a, "duplex", s.duplexDid())
+				}
 				compare(t, file, a, "said", strings.Join(s.tts.said, "\n")+"\n")
 				compare(t, file, a, "told", s.told())
 				if slices.Contains(s.parts["setup"], "unordered") {
@@ -317,6 +335,23 @@ func TestTalk(t *testing.T) {
 			})
 		})
 	}
+}
+
+// duplexDid lists what the realtime service was asked to do, and what it was told at each beginning.
+func (s *talkScene) duplexDid() string {
+	var b strings.Builder
+	opened := s.duplex.Requests()
+	for did := range strings.SplitSeq(s.duplex.Did(), ", ") {
+		b.WriteString(did)
+		if did == "open" {
+			for _, m := range opened[0].History {
+				fmt.Fprintf(&b, " [%s: %s]", m.Role, m.Content)
+			}
+			opened = opened[1:]
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // told lists the languages that recogniser and model were told, and what a model reads of them.

@@ -38,6 +38,8 @@ type Entry struct {
 	Fast *Fast `json:"fast,omitempty"`
 	TTS  *TTS  `json:"tts,omitempty"`
 
+	Duplex *Duplex `json:"duplex,omitempty"`
+
 	// Tools and music.
 	Tools *Tools `json:"tools,omitempty"`
 	Shown *Shown `json:"shown,omitempty"`
@@ -66,7 +68,8 @@ type Begin struct {
 	ASR      string       `json:"asr"`       // names of the engines
 	LLM      string       `json:"llm"`
 	TTS      string       `json:"tts"`
-	Codec    string       `json:"codec"` // see Codec
+	Realtime string       `json:"realtime,omitempty"` // "": there is none
+	Codec    string       `json:"codec"`              // see Codec
 }
 
 // Agent is an agent as the conversation was told of it.
@@ -77,6 +80,7 @@ type Agent struct {
 	ASR      string   `json:"asr,omitempty"`      // names of engines of its own; "": it has those of all
 	LLM      string   `json:"llm,omitempty"`
 	TTS      string   `json:"tts,omitempty"`
+	Realtime string   `json:"realtime,omitempty"`
 }
 
 // Has says which of the parts that may be missing were there.
@@ -168,6 +172,18 @@ type TTS struct {
 	Request *providers.TTSRequest `json:"request,omitempty"`
 	Sound   *Sound                `json:"sound,omitempty"`
 	Fault   *Fault                `json:"fault,omitempty"`
+}
+
+// Duplex is a step of an answer of who hears and speaks by itself, or says from when on it
+// had better be asked, or not (N is 0 then).
+type Duplex struct {
+	N       int                    `json:"n"`
+	Step    Step                   `json:"step"`
+	Rests   bool                   `json:"rests,omitempty"`
+	Results []providers.ToolResult `json:"results,omitempty"` // Asked
+	Delta   *providers.DuplexDelta `json:"delta,omitempty"`   // without its sound
+	Sound   *Sound                 `json:"sound,omitempty"`
+	Fault   *Fault                 `json:"fault,omitempty"`
 }
 
 // Sound is a piece of sound. Its PCM is bytes.

@@ -23,7 +23,7 @@ import (
 // Every option that decides how a conversation goes is recorded: a new one is
 // either a plain value, or known here.
 func TestEveryOptionIsKnown(t *testing.T) {
-	wrapped := []string{"VAD", "ASR", "LLM", "TTS", "FastPath", "Features", "Persona", "Describe"}
+	wrapped := []string{"VAD", "ASR", "LLM", "TTS", "Realtime", "FastPath", "Features", "Persona", "Describe"}
 	flagged := []string{"Tokens", "Sounds", "Levels", "Zone"}
 	of := []string{"Phrases", "Prompts", "Devices", "Log", "Recall", "Record", "Keeper"} // not of the recording
 	for _, options := range []any{agent.Options{}, router.Options{}} {

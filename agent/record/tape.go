@@ -17,6 +17,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
+	"xiaozhi/providers"
 )
 
 // Tape is one conversation being recorded. Its methods wrap what the
@@ -103,7 +104,17 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 			FastPath: o.FastPath != nil, Tokens: o.Tokens != nil,
 			Sounds: o.Sounds != nil, Levels: o.Levels != nil, Look: l.Describe != nil, Agents: o.Persona != nil,
 		},
-		VADFrame: o.VAD.FrameSamples(), ASR: o.ASR.Name(), LLM: o.LLM.Name(), TTS: o.TTS.Name(), Codec: t.codec,
+		VADFrame: o.VAD.FrameSamples(), TTS: o.TTS.Name(), Codec: t.codec,
+	}
+	o.VAD, o.TTS = tapedVAD{o.VAD, t}, tapedTTS{o.TTS, t}
+	if o.ASR != nil {
+		b.ASR, o.ASR = o.ASR.Name(), tapedASR{o.ASR, t}
+	}
+	if o.LLM != nil {
+		b.LLM, o.LLM = o.LLM.Name(), tapedLLM{o.LLM, t}
+	}
+	if o.Realtime != nil {
+		b.Realtime, o.Realtime = o.Realtime.Name(), newTapedDuplex(o.Realtime, t)
 	}
 	if o.Zone != nil {
 		b.Zone = o.Zone.String()
@@ -115,7 +126,6 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 		}
 	}
 	t.add(Entry{Begin: b})
-	o.VAD, o.ASR, o.LLM, o.TTS = tapedVAD{o.VAD, t}, tapedASR{o.ASR, t}, tapedLLM{o.LLM, t}, tapedTTS{o.TTS, t}
 	if o.Persona != nil {
 		o.Persona = t.agents(o.Persona)
 	}
@@ -145,6 +155,7 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 func (t *Tape) agents(persona func(string) (agent.Persona, bool)) func(string) (agent.Persona, bool) {
 	var mu sync.Mutex
 	told := map[string]Agent{}
+	talkers := map[providers.Duplex]tapedDuplex{} // one each: a session is kept while it is the same
 	return func(name string) (agent.Persona, bool) {
 		p, ok := persona(name)
 		now := Agent{Asked: name, Unknown: !ok, Settings: settingsOf(p)}
@@ -159,6 +170,14 @@ func (t *Tape) agents(persona func(string) (agent.Persona, bool)) func(string) (
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		if p.Realtime != nil {
+			taped, known := talkers[p.Realtime]
+			if !known {
+				taped = newTapedDuplex(p.Realtime, t)
+				talkers[p.Realtime] = taped
+			}
+			now.Realtime, p.Realtime = p.Realtime.Name(), taped
+		}
 		if before, known := told[name]; !known || !reflect.DeepEqual(before, now) {
 			told[name] = now
 			t.add(Entry{Agent: &now})

@@ -254,6 +254,56 @@ func (p *player) due(ctx context.Context, now, asked, came time.Duration, what r
 	}
 }
 
+// duplex is the one who heard and spoke by itself.
+type duplex struct {
+	*player
+	name string
+}
+
+// Name is that of the recorded one.
+func (d duplex) Name() string { return d.name }
+
+// Rests reports what it did at this time.
+func (d duplex) Rests() bool {
+	rests, ok := latest(d.rest, d.now()+d.o.Within)
+	return ok && rests
+}
+
+// Open opens a session.
+func (d duplex) Open(context.Context, providers.DuplexRequest) (providers.DuplexSession, error) {
+	return talk{d.player}, nil
+}
+
+type talk struct{ *player }
+
+// Respond gives the next answer.
+func (t talk) Respond(ctx context.Context, _ []providers.ToolResult) iter.Seq2[providers.DuplexDelta, error] {
+	return func(yield func(providers.DuplexDelta, error) bool) {
+		play(ctx, t.player, t.player.duplex.next(), yield, func(v record.Duplex) (d providers.DuplexDelta, step record.Step, fault *record.Fault) {
+			if v.Delta != nil {
+				d = *v.Delta
+			}
+			if v.Sound != nil {
+				d.Sound = v.Sound.Sound
+				d.Sound.PCM = append([]int16(nil), v.Sound.PCM...)
+			}
+			return d, v.Step, v.Fault
+		})
+	}
+}
+
+// Write does nothing, as do the others.
+func (t talk) Write([]int16) error { return nil }
+
+// Truncate does nothing.
+func (t talk) Truncate(time.Duration) error { return nil }
+
+// Discard does nothing.
+func (t talk) Discard() error { return nil }
+
+// Close does nothing.
+func (t talk) Close() error { return nil }
+
 type fastPath struct{ *player }
 
 // Answer says what the fast path said.

@@ -95,9 +95,13 @@ type player struct {
 
 // engines hold what the recorded engines and the outbox did.
 type engines struct {
-	asr   answers[record.ASR]
-	llm   answers[record.LLM]
-	tts   answers[record.TTS]
+	asr answers[record.ASR]
+	llm answers[record.LLM]
+	tts answers[record.TTS]
+
+	duplex answers[record.Duplex]
+	rest   []step[bool] // whether it had better not be asked
+
 	songs answers[record.Song]
 	named answers[record.Song] // as the next
 	looks answers[record.Look]
@@ -135,8 +139,17 @@ func (p *player) settings(ctx context.Context, b *record.Begin) error {
 		return fmt.Errorf("replay: %w", err)
 	}
 	o := agent.Options{
-		VAD: &vad{player: p, frame: b.VADFrame}, ASR: &asr{player: p, name: b.ASR}, LLM: &llm{player: p, name: b.LLM},
+		VAD: &vad{player: p, frame: b.VADFrame},
 		TTS: &tts{player: p, name: b.TTS}, Prompts: set, Devices: agent.NewDevices(), Log: p.o.Log,
+	}
+	if b.ASR != "" {
+		o.ASR = &asr{player: p, name: b.ASR}
+	}
+	if b.LLM != "" {
+		o.LLM = &llm{player: p, name: b.LLM}
+	}
+	if b.Realtime != "" {
+		o.Realtime = duplex{player: p, name: b.Realtime}
 	}
 	if err := errors.Join(b.Settings.Apply(&o), b.Limits.Apply(&p.limits)); err != nil {
 		return fmt.Errorf("replay: %w", err)
@@ -203,6 +216,9 @@ func (p *player) persona(name string) (who agent.Persona, ok bool) {
 	if a.LLM != "" {
 		who.LLM = &llm{player: p, name: a.LLM}
 	}
+	if a.Realtime != "" {
+		who.Realtime = duplex{player: p, name: a.Realtime}
+	}
 	if a.TTS != "" {
 		who.TTS = &tts{player: p, name: a.TTS}
 	}
@@ -226,6 +242,10 @@ func (p *player) sort(e record.Entry) {
 		p.llm.add(e.LLM.N, e.T, *e.LLM)
 	case e.TTS != nil:
 		p.tts.add(e.TTS.N, e.T, *e.TTS)
+	case e.Duplex != nil && e.Duplex.N == 0:
+		p.rest = append(p.rest, step[bool]{e.T, e.Duplex.Rests})
+	case e.Duplex != nil:
+		p.duplex.add(e.Duplex.N, e.T, *e.Duplex)
 	case e.Fast != nil:
 		p.fast.add(e.Fast.N, e.T, *e.Fast)
 	case e.Tools != nil:
