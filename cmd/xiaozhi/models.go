@@ -68,6 +68,9 @@ func modelsMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 			if names, err = c.store.Names(); err != nil {
 				return c.failed(err)
 			}
+			if len(names) == 0 {
+				fmt.Fprintln(stdout, message.Both("models/none"))
+			}
 		}
 		return c.each(names, func(name string) error { return c.check(ctx, name) })
 	case action == "rm" && len(names) > 0:
@@ -95,7 +98,10 @@ func (c *modelsCommand) each(names []string, do func(name string) error) int {
 	code := 0
 	for _, name := range names {
 		if err := do(name); err != nil {
-			code = c.failed(fmt.Errorf("%s: %w", name, err))
+			if !strings.HasPrefix(err.Error(), name+": ") {
+				err = fmt.Errorf("%s: %w", name, err)
+			}
+			code = c.failed(err)
 			if errors.Is(err, context.Canceled) {
 				return code
 			}

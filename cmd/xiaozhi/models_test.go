@@ -52,7 +52,10 @@ func TestModels(t *testing.T) {
 	if code, out := do("list"); code != 0 || !strings.Contains(out, "sensevoice") || !strings.Contains(out, "163 MB") || !strings.Contains(out, "未说明") {
 		t.Errorf("list: %d %s", code, out)
 	}
-	if code, out := do("get", "nonsense"); code != 1 || !strings.Contains(out, "xiaozhi models list") {
+	if code, out := do("check"); code != 0 || !strings.Contains(out, "There is no model here") {
+		t.Errorf("check of nothing: %d %s", code, out)
+	}
+	if code, out := do("get", "nonsense"); code != 1 || !strings.HasPrefix(out, "xiaozhi models: nonsense: it is not in") || !strings.Contains(out, "xiaozhi models list") {
 		t.Errorf("an unknown name: %d %s", code, out)
 	}
 	pack(map[string]string{"m/model.onnx": "<html>", "m/tokens.txt": "a 0\n"})

@@ -44,7 +44,7 @@ var (
 	errChecksum = errors.New("the checksum is wrong")
 	errTooLong  = errors.New("it is longer than it should be")
 	errIdle     = errors.New("nothing has come for too long")
-	errFinal    = errors.New("the server does not have it")
+	errFinal    = errors.New("it is not there")
 )
 
 // fetch puts what a source gives into a file and returns its checksum. What the file holds already of it counts: that
