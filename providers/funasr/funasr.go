@@ -59,7 +59,7 @@ func New(s service.Section) (providers.ASR, error) {
 		return nil, fmt.Errorf("%s: base_url: %w", s.Name, err)
 	}
 	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
-	v := &server{at: at + "/", key: s.Key, mode: s.Text("mode", "2pass"), hotwords: s.Text("hotwords", ""), still: min(still, cmp.Or(s.Timeouts.First, final)/2)}
+	v := &server{at: service.Join(at, "/"), key: s.Key, mode: s.Text("mode", "2pass"), hotwords: s.Text("hotwords", ""), still: min(still, cmp.Or(s.Timeouts.First, final)/2)}
 	if v.dialer, err = transport.NewDialer(transport.DialerOptions{
 		Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers, Insecure: s.Flag("insecure", false),
 	}); err != nil {
@@ -83,7 +83,7 @@ func (v *server) dial(ctx context.Context, req providers.ASRRequest) (recognitio
 	_, _ = rand.Read(id[:]) // it never fails
 	language, _, _ := strings.Cut(req.Language, "-")
 	s := &session{Socket: socket, server: v, name: hex.EncodeToString(id[:])}
-	s.words.dialect = dialect(v.dialect.Load())
+	s.words.dialect, s.words.online = dialect(v.dialect.Load()), v.mode == "online"
 	s.quiet = time.AfterFunc(time.Hour, s.giveUp)
 	s.quiet.Stop()
 	if err := socket.WriteJSON(opening{
@@ -111,7 +111,7 @@ type session struct {
 	name   string
 	over   atomic.Bool // the end was sent
 	words  dialogue
-	likely bool // all is told, unless more comes at once
+	likely outcome // whether all is told
 	quiet  *time.Timer
 	silent atomic.Bool // the server was given up, for it has heard nothing
 }
@@ -142,12 +142,9 @@ func (s *session) Close() {
 
 // Receive waits for the next answer.
 func (s *session) Receive() (recognition.Result, error) {
-	wait := time.Duration(0)
-	if s.likely {
-		wait = grace
-	}
+	wait := map[outcome]time.Duration{maybe: grace, hardly: s.server.still}[s.likely]
 	_, b, err := s.Read(wait)
-	if s.likely && errors.Is(err, transport.ErrStalled) || err != nil && s.silent.Load() {
+	if wait > 0 && errors.Is(err, transport.ErrStalled) || err != nil && s.silent.Load() {
 		return recognition.Result{Kind: recognition.Over}, nil
 	}
 	if err != nil {
@@ -162,7 +159,7 @@ func (s *session) Receive() (recognition.Result, error) {
 		return recognition.Result{}, nil // of another utterance
 	}
 	words, outcome := s.words.add(m, over)
-	s.likely = outcome == maybe
+	s.likely = outcome
 	s.server.dialect.Store(int32(s.words.dialect))
 	s.server.whole.Store(m.Mode == "offline")
 	r := recognition.Result{Kind: recognition.Partial, Text: words, Language: language}

@@ -61,6 +61,22 @@ func TestOldServer(t *testing.T) {
 	}
 }
 
+// TestModes: in each mode the C++ server's last answer is known as such.
+func TestModes(t *testing.T) {
+	s := fake.Serve(t, fake.TwoPass)
+	tone := servicetest.Samples(servicetest.Speech(strings.Repeat("a", 26), 16000))
+	for _, mode := range []string{"online", "offline"} {
+		a, err := New(service.Section{Name: "home", BaseURL: s.WS() + "/", Settings: map[string]any{"mode": mode}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if got, err := recognise(t, a, tone); err != nil || got.Text != servicetest.Words || time.Since(begun) > 2*time.Second {
+			t.Errorf("%s: %+v, %v after %v", mode, got, err, time.Since(begun))
+		}
+	}
+}
+
 // TestForeignCertificate: the servers come with a certificate of their own.
 func TestForeignCertificate(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -116,7 +132,19 @@ func TestDialects(t *testing.T) {
 		}, "Turn it on.", last},
 		"C++, more to come": {[]string{`{"mode":"2pass-online","text":"a","slice_type":0}`, ">", `{"mode":"2pass-offline","text":"A.","is_final":false}`}, "A.", more},
 		"C++, no mode":      {[]string{">", `{"text":"","is_final":true}`}, "", last},
-		"offline":           {[]string{">", `{"mode":"offline","text":"A.","is_final":false}`}, "A.", last},
+		"C++, as most have it": {[]string{
+			`{"mode":"2pass-online","text":"a","is_final":false}`, ">", `{"mode":"2pass-offline","text":"A.","is_final":false}`,
+			`{"mode":"2pass-offline","text":"B.","is_final":true,"timestamp":"[[1,2]]"}`,
+		}, "A. B.", maybe},
+		"C++, a sentence that ends with the sound": {[]string{`{"mode":"2pass-online","text":"a","is_final":false}`, ">", `{"mode":"2pass-offline","text":"A.","is_final":false}`}, "A.", hardly},
+		"C++ in the mode online":                   {[]string{`{"mode":"2pass-online","text":"a","is_final":false}`, ">", `{"mode":"2pass-online","text":"b","is_final":true}`}, "ab", last},
+		"C++ in the mode online, one word":         {[]string{">", `{"mode":"2pass-online","text":"a","is_final":true}`}, "a", maybe},
+		"old Python, in pieces": {[]string{
+			`{"mode":"2pass-online","text":"a","is_final":true}`, `{"mode":"2pass-offline","text":"A.","is_final":true}`, ">",
+			`{"mode":"2pass-online","text":"b","is_final":true}`, `{"mode":"2pass-offline","text":"B.","is_final":false}`,
+		}, "A. B.", maybe},
+		"odd members": {[]string{">", `{"mode":"2pass-offline","text":"A.","is_final":"yes","wav_name":7}`}, "A.", maybe},
+		"offline":     {[]string{">", `{"mode":"offline","text":"A.","is_final":false}`}, "A.", last},
 		"new Python": {[]string{
 			`{"mode":"2pass-offline","text":"A.","is_final":true,"timestamp":[[1,2]]}`, ">",
 			`{"mode":"2pass-offline","text":"B.","is_final":true}`, `{"is_end":true,"is_final":true}`,
@@ -125,7 +153,7 @@ func TestDialects(t *testing.T) {
 		"old Python":                   {[]string{`{"mode":"2pass-online","text":"a","is_final":true}`, ">", `{"mode":"2pass-offline","text":"A.","is_final":false}`}, "A.", maybe},
 		"speaking":                     {[]string{`{"mode":"2pass-online","text":"a"}`, `{"mode":"2pass-online","text":"b"}`}, "ab", more},
 	} {
-		var d dialogue
+		d := dialogue{online: strings.Contains(name, "mode online")}
 		var words string
 		var got outcome
 		over := false

@@ -3,7 +3,6 @@ package funasr
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -51,11 +50,11 @@ var tags = regexp.MustCompile(`<\|([^|<>]{0,32})\|>`)
 
 // parse reads an answer and splits off the language that its tags name.
 func parse(b []byte) (m message, language string, err error) {
-	if err := json.Unmarshal(b, &m); err != nil {
+	if err := transport.Decode(b, &m); err != nil {
 		if strings.HasPrefix(string(b), "ERROR") {
 			return m, "", transport.Refused(providers.BadRequest, "", string(b))
 		}
-		return m, "", fmt.Errorf("a message is not the JSON expected: %w", err)
+		return m, "", err
 	}
 	if strings.HasPrefix(m.Text, "ERROR.") {
 		return m, "", transport.Refused(providers.BadRequest, "", m.Text)
@@ -77,23 +76,27 @@ type dialect int
 
 const (
 	unknown dialect = iota
+	recent          // C++ of any age or Python of 2026: is_final does not stand in what is said of a sentence that goes on
 	cpp             // C++ 2pass: is_final answers our end mark, and nothing else
 	newer           // Python: is_final ends each sentence; is_end tells that all is told
-	older           // Python before 2026: is_final stands in partials, and in none of the rest
+	older           // Python before 2026: is_final stands in all that comes before our end mark, and in nothing after it
 )
 
 // outcome says what a message means for the utterance.
 type outcome int
 
 const (
-	more  outcome = iota // another one will come
-	maybe                // it was the last one, unless another comes at once
-	last                 // it was the last one
+	more   outcome = iota // another one will come
+	hardly                // it may have been the last one: if none comes for long
+	maybe                 // it was the last one, unless another comes at once
+	last                  // it was the last one
 )
 
 // dialogue makes one text of the answers to an utterance. Its zero value is ready.
 type dialogue struct {
 	dialect dialect
+	online  bool   // nothing is corrected: the C++ server has no other way to say the last words
+	firm    bool   // is_final stood in such words before
 	before  string // sentences that have ended
 	pending string // increments of the one that is spoken
 }
@@ -102,8 +105,9 @@ type dialogue struct {
 // far and whether they are all.
 func (d *dialogue) add(m message, over bool) (words string, o outcome) {
 	d.learn(m, over)
+	d.firm = d.firm || m.Final && m.growing()
 	switch {
-	case m.Mode == "2pass-online" || m.Mode == "online":
+	case m.growing():
 		d.pending += m.Text
 	case m.Text != "":
 		d.before, d.pending = text.Join(d.before, m.Text), ""
@@ -113,16 +117,25 @@ func (d *dialogue) add(m message, over bool) (words string, o outcome) {
 	return text.Join(d.before, d.pending), d.judge(m, over)
 }
 
+// growing reports whether a message is about a sentence that is still spoken. The C++ server
+// calls it so in the mode online too.
+func (m message) growing() bool { return m.Mode == "2pass-online" || m.Mode == "online" }
+
 // learn tells the servers apart. What they do says more than what they add: others have
 // taken over fields of the C++ server.
 func (d *dialogue) learn(m message, over bool) {
+	sentence := m.Mode == "2pass-offline"
 	switch {
-	case m.End || !over && m.Final && m.Mode == "2pass-offline":
+	case m.End:
 		d.dialect = newer
-	case m.Final && m.Mode == "2pass-online":
+	case m.Final && m.growing() && (!over || !d.online || d.firm):
 		d.dialect = older
-	case d.dialect == unknown && (len(m.Slice) > 0 || len(m.Index) > 0):
+	case !over && m.Final && sentence && d.dialect != older:
+		d.dialect = newer
+	case d.dialect <= recent && (len(m.Slice) > 0 || len(m.Index) > 0):
 		d.dialect = cpp
+	case !over && m.growing() && (d.dialect == unknown || d.dialect == older):
+		d.dialect = recent
 	}
 }
 
@@ -130,12 +143,16 @@ func (d *dialogue) learn(m message, over bool) {
 func (d *dialogue) judge(m message, over bool) outcome {
 	sentence := m.Mode == "2pass-offline"
 	switch {
-	case !over || m.Mode == "2pass-online":
+	case !over:
 		return more
-	case m.End || m.Mode == "offline":
+	case m.End || m.Mode == "offline", m.Final && d.dialect == cpp, m.Final && !sentence && !m.growing():
 		return last
-	case m.Final && (d.dialect == cpp || !sentence):
-		return last
+	case m.Final && m.growing():
+		return map[dialect]outcome{unknown: maybe, recent: last}[d.dialect] // in the mode online
+	case m.Final:
+		return maybe
+	case sentence && d.dialect == recent:
+		return hardly
 	case sentence && d.dialect != cpp:
 		return maybe
 	}

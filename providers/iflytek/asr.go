@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"xiaozhi/providers"
@@ -25,9 +24,6 @@ const (
 	sparkEnd   = 60000                 // the same of the large model
 )
 
-// errSessionOver says that a session is full: what is left goes into the next one.
-var errSessionOver = errors.New("the session is over")
-
 // newASR makes the recogniser of a section.
 func newASR(s service.Section) (providers.ASR, error) {
 	large := s.Model(service.ASR, spark) != iat
@@ -40,11 +36,11 @@ func newASR(s service.Section) (providers.ASR, error) {
 		return nil, err
 	}
 	e := &ears{
-		client: c, large: large, longest: int(longest.Seconds()) * 16000,
+		client: c, large: large,
 		language: s.Text("language", ""), accent: s.Text("accent", "mandarin"), domain: s.Text("domain", ""), extra: s.Extra,
 	}
 	return recognition.New(recognition.Options{
-		Account: c.dialer.Account(), Tries: s.Tries(), Dial: e.dial, Frame: soundFrame, Pace: s.Number("pace", soundPace), Final: s.Timeouts.First,
+		Account: c.dialer.Account(), Tries: s.Tries(), Dial: e.dial, Frame: soundFrame, Pace: s.Number("pace", soundPace), Final: s.Timeouts.First, Longest: longest,
 	}), nil
 }
 
@@ -52,7 +48,6 @@ func newASR(s service.Section) (providers.ASR, error) {
 type ears struct {
 	*client
 	large    bool
-	longest  int // samples of a session
 	language string
 	accent   string
 	domain   string
@@ -97,7 +92,7 @@ func (e *ears) dial(ctx context.Context, req providers.ASRRequest) (recognition.
 		return nil, err
 	}
 	socket.Limit(maxAnswer)
-	return &hearing{Socket: socket, ears: e, req: req, text: pieces{}, ended: make(chan struct{})}, nil
+	return &hearing{Socket: socket, ears: e, req: req, text: pieces{}}, nil
 }
 
 // hearing is one session of recognition.
@@ -106,41 +101,22 @@ type hearing struct {
 	ears *ears
 	req  providers.ASRRequest
 
-	sent     int // samples; of the sender
 	messages int // of the sender
 	text     pieces
 	over     bool // of the receiver: the last message came
-
-	once  sync.Once
-	ended chan struct{} // closed when nothing more is to be sent
 }
 
-// Send sends a piece of sound. Where the session is full, it ends it, and waits until the
-// service has said all.
+// Send sends a piece of sound.
 func (h *hearing) Send(pcm []int16) error {
-	if h.sent+len(pcm) > h.ears.longest {
-		if err := h.Finish(); err != nil {
-			return err
-		}
-		<-h.ended
-		return errSessionOver
-	}
 	status := statusMiddle
 	if h.messages == 0 {
 		status = statusFirst
 	}
-	h.sent += len(pcm)
 	return h.send(status, pcm)
 }
 
 // Finish sends the last message.
 func (h *hearing) Finish() error { return h.send(statusLast, nil) }
-
-// Close ends the session.
-func (h *hearing) Close() {
-	h.once.Do(func() { close(h.ended) })
-	h.Socket.Close()
-}
 
 // send sends a message with sound.
 func (h *hearing) send(status int, pcm []int16) error {
@@ -181,6 +157,9 @@ func (h *hearing) Receive() (recognition.Result, error) {
 		parse = parseLarge
 	}
 	a, err := parse(message)
+	if refused, ok := errors.AsType[*transport.Refusal](err); ok && timedOut(refused.Code) && h.text.text() != "" {
+		return recognition.Result{Kind: recognition.Over}, nil // its time is over: what follows goes into another one
+	}
 	if err != nil {
 		return recognition.Result{}, err
 	}

@@ -102,8 +102,8 @@ func TestSessionsAreNotTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &ears{client: c, longest: 9600, accent: "mandarin"}
-	a := recognition.New(recognition.Options{Account: c.dialer.Account(), Dial: e.dial, Frame: soundFrame, Pace: 2})
+	e := &ears{client: c, accent: "mandarin"}
+	a := recognition.New(recognition.Options{Account: c.dialer.Account(), Dial: e.dial, Frame: soundFrame, Pace: 2, Longest: 600 * time.Millisecond})
 	_, tr, err := hear(t.Context(), t, a, tone)
 	if err != nil || s.Conns() != 2 || len(tr.Text) <= len(servicetest.Words) {
 		t.Errorf("heard %+v in %d sessions, %v", tr, s.Conns(), err)

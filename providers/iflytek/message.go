@@ -1,8 +1,6 @@
 package iflytek
 
 import (
-	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"xiaozhi/providers"
@@ -32,6 +30,9 @@ func refusal(code int, words, sid string) *transport.Refusal {
 	return r
 }
 
+// timedOut says whether a code means that a session has taken as long as any may.
+func timedOut(code string) bool { return code == "10014" || code == "10019" || code == "10114" }
+
 // classicFrame is a message to the classic services. What is nil is left out: the first
 // message of a request says who asks and how, the others hold data only.
 type classicFrame struct {
@@ -60,13 +61,13 @@ type classicText struct {
 
 // classicAnswer is an answer of a classic service, to sound or to a text.
 type classicAnswer struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	SID     string `json:"sid"`
+	Code    transport.Int `json:"code"`
+	Message string        `json:"message"`
+	SID     string        `json:"sid"`
 	Data    *struct {
-		Status int     `json:"status"`
-		Result *result `json:"result"`
-		Audio  []byte  `json:"audio"`
+		Status transport.Int `json:"status"`
+		Result *result       `json:"result"`
+		Audio  []byte        `json:"audio"`
 	} `json:"data"`
 }
 
@@ -110,19 +111,19 @@ type largeText struct {
 // largeAnswer is an answer of a service with a large model.
 type largeAnswer struct {
 	Header struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-		SID     string `json:"sid"`
-		Status  int    `json:"status"`
+		Code    transport.Int `json:"code"`
+		Message string        `json:"message"`
+		SID     string        `json:"sid"`
+		Status  transport.Int `json:"status"`
 	} `json:"header"`
 	Payload struct {
 		Result *struct {
 			Text []byte `json:"text"` // JSON in base64
 		} `json:"result"`
 		Audio *struct {
-			Audio  []byte `json:"audio"`
-			Rate   int    `json:"sample_rate"`
-			Status int    `json:"status"`
+			Audio  []byte        `json:"audio"`
+			Rate   transport.Int `json:"sample_rate"`
+			Status transport.Int `json:"status"`
 		} `json:"audio"`
 	} `json:"payload"`
 }
@@ -138,11 +139,11 @@ type answer struct {
 // parseClassic reads an answer of a classic service. A code that is not 0 is a [*transport.Refusal].
 func parseClassic(message []byte) (answer, error) {
 	var m classicAnswer
-	if err := json.Unmarshal(message, &m); err != nil {
-		return answer{}, fmt.Errorf("a message is not the JSON expected: %w", err)
+	if err := transport.Decode(message, &m); err != nil {
+		return answer{}, err
 	}
 	if m.Code != 0 {
-		return answer{}, refusal(m.Code, m.Message, m.SID)
+		return answer{}, refusal(int(m.Code), m.Message, m.SID)
 	}
 	if m.Data == nil {
 		return answer{}, nil
@@ -153,21 +154,21 @@ func parseClassic(message []byte) (answer, error) {
 // parseLarge reads an answer of a service with a large model.
 func parseLarge(message []byte) (answer, error) {
 	var m largeAnswer
-	if err := json.Unmarshal(message, &m); err != nil {
-		return answer{}, fmt.Errorf("a message is not the JSON expected: %w", err)
+	if err := transport.Decode(message, &m); err != nil {
+		return answer{}, err
 	}
 	if m.Header.Code != 0 {
-		return answer{}, refusal(m.Header.Code, m.Header.Message, m.Header.SID)
+		return answer{}, refusal(int(m.Header.Code), m.Header.Message, m.Header.SID)
 	}
 	a := answer{last: m.Header.Status == statusLast}
 	if r := m.Payload.Result; r != nil && len(r.Text) > 0 {
 		a.result = &result{}
-		if err := json.Unmarshal(r.Text, a.result); err != nil {
-			return answer{}, fmt.Errorf("a result is not the JSON expected: %w", err)
+		if err := transport.Decode(r.Text, a.result); err != nil {
+			return answer{}, err
 		}
 	}
 	if p := m.Payload.Audio; p != nil {
-		a.sound, a.rate = p.Audio, p.Rate
+		a.sound, a.rate = p.Audio, int(p.Rate)
 		a.last = a.last || p.Status == statusLast
 	}
 	return a, nil

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"xiaozhi/providers/transport"
 )
 
 // maxPieces is how many pieces of a text are kept; a minute of speech has about a hundred.
@@ -11,10 +13,9 @@ const maxPieces = 4096
 
 // result is a piece of a text: its place, and whether it replaces others.
 type result struct {
-	SN  int    `json:"sn"`
-	LS  bool   `json:"ls"`
-	PGS string `json:"pgs"` // "apd", "rpl", or "" where nothing is corrected
-	RG  []int  `json:"rg"`  // the first and the last piece that are replaced
+	SN  transport.Int   `json:"sn"`
+	PGS string          `json:"pgs"` // "apd", "rpl", or "" where nothing is corrected
+	RG  []transport.Int `json:"rg"`  // the first and the last piece that are replaced
 	WS  []struct {
 		CW []struct {
 			W string `json:"w"`
@@ -34,7 +35,7 @@ func (r result) words() string {
 }
 
 // pieces is a text that comes in pieces which correct one another.
-type pieces map[int]string
+type pieces map[transport.Int]string
 
 // add puts a piece in its place, and takes those away that it replaces.
 func (p pieces) add(r result) {

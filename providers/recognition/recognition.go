@@ -6,7 +6,6 @@
 package recognition
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"xiaozhi/audio"
-	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 	"xiaozhi/providers/transport"
 )
@@ -35,8 +33,11 @@ const (
 
 // Result is one message of a service.
 type Result struct {
-	Kind     Kind
-	Text     string
+	Kind Kind
+	Text string
+	// Part names the sentence within its session, where the service does: then its texts may come
+	// in any order, and also after those of the next one. "" is the one that goes on.
+	Part     string
 	Language string // BCP-47 tag, or "" when the service does not say
 }
 
@@ -64,7 +65,10 @@ type Options struct {
 	Burst time.Duration // of sound that may be sent before Pace counts
 	Tries int           // of Dial, until it is given up; 2 if 0
 	Final time.Duration // from the end of the sound to the last message; 5 s if 0
-	Warm  func(ctx context.Context) error
+	// Longest is the length of the sound that a session takes: what is longer goes on in
+	// another one; 0: any.
+	Longest time.Duration
+	Warm    func(ctx context.Context) error
 	// Streams says whether texts come while the user speaks; nil: they do. It may be
 	// called by any goroutine at any time.
 	Streams func() bool
@@ -258,8 +262,8 @@ type talk struct {
 	*stream
 	yield func(providers.Transcript, error) bool
 
-	done     string // the finished sentences
-	current  string // the one that is being spoken
+	words    sentences
+	heard    bool // something was understood in this session
 	language string
 	shown    string // what was yielded last
 	left     bool   // the consumer has left the loop
@@ -267,7 +271,7 @@ type talk struct {
 
 // transcript is the text so far.
 func (t *talk) transcript(final bool) providers.Transcript {
-	return providers.Transcript{Text: strings.TrimSpace(text.Join(t.done, t.current)), Final: final, Language: t.language, Provider: t.o.Account.Name}
+	return providers.Transcript{Text: strings.TrimSpace(t.words.text()), Final: final, Language: t.language, Provider: t.o.Account.Name}
 }
 
 // take adds what a message says, and yields the text if it has changed.
@@ -275,19 +279,11 @@ func (t *talk) take(r Result) error {
 	if r.Language != "" {
 		t.language = r.Language
 	}
-	switch r.Kind {
-	case Partial:
-		t.current = r.Text
-	case Append:
-		t.current += r.Text
-	case Sentence:
-		t.done, t.current = text.Join(t.done, cmp.Or(r.Text, t.current)), ""
-	case Over:
-		t.done, t.current = text.Join(t.done, cmp.Or(r.Text, t.current)), ""
-	case Nothing:
+	if r.Kind == Nothing {
 		return nil
 	}
-	if len(t.done)+len(t.current) > maxText {
+	t.heard = t.heard || r.Text != ""
+	if !t.words.add(r) {
 		return errEndless
 	}
 	if now := t.transcript(false); r.Kind != Over && now.Text != t.shown {

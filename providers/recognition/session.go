@@ -1,6 +1,7 @@
 package recognition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -14,8 +15,15 @@ import (
 type event struct {
 	result Result
 	err    error
-	sent   bool // the sender is done: the sound is complete, and the service knows
+	sent   bool // the sender is done: the service knows that no more sound comes
+	full   bool // the session takes no more, and the sound goes on in the next one
 }
+
+// brief is a session that was hardly worth its connection.
+const (
+	brief   = time.Second
+	mostOff = 3 // such sessions in a row without a word: the service does not want us
+)
 
 // run recognises the utterance in one session after another until its sound is complete
 // and the service has said all. The text is in t then.
@@ -23,8 +31,10 @@ func (t *talk) run(ctx context.Context) error {
 	if !t.begun() {
 		return ctx.Err() // nothing was said: nobody need be asked
 	}
-	at := 0
+	at, off := 0, 0
 	for past := range renewal {
+		begun := time.Now()
+		t.heard = false
 		sent, complete, err := t.session(ctx, at, past)
 		if err != nil || complete || t.left {
 			return err
@@ -35,6 +45,12 @@ func (t *talk) run(ctx context.Context) error {
 				return nil
 			}
 			return ctx.Err()
+		}
+		if off++; t.heard || time.Since(begun) > brief {
+			off = 0
+		}
+		if off == mostOff {
+			break
 		}
 	}
 	return errors.New("the service ends every session before the speech does")
@@ -90,8 +106,8 @@ func (t *talk) session(ctx context.Context, at, past int) (sent int, complete bo
 		}
 	}
 	pumps.Go(func() {
-		if err := from.run(); err != nil || from.complete {
-			put(event{sent: true, err: err})
+		if ended, err := from.run(); err != nil || ended != open {
+			put(event{sent: true, err: err, full: ended == full})
 		}
 	})
 	pumps.Go(func() {
@@ -118,23 +134,22 @@ func (t *talk) listen(ctx context.Context, events <-chan event) (complete bool, 
 		case <-ctx.Done():
 			return false, ctx.Err()
 		case <-late.C:
-			if complete && failed == nil && t.transcript(false).Text != "" {
-				return true, nil // better than nothing: what it understood so far
+			if failed == nil && t.transcript(false).Text != "" {
+				return complete, t.take(Result{Kind: Over}) // better than nothing: what it understood so far
 			}
-			if failed != nil {
-				return complete, failed
-			}
-			return complete, transport.ErrStalled
+			return complete, cmp.Or(failed, transport.ErrStalled)
 		case e := <-events:
 			switch {
 			case e.sent && e.err == nil:
-				complete = true
+				complete = !e.full
 				late.Reset(t.o.Final)
 			case e.sent:
 				failed = e.err
 				late.Reset(again)
 			case e.err != nil && failed != nil && !isRefusal(e.err):
 				return complete, failed
+			case e.err != nil && failed == nil && t.heard && closedInOrder(e.err):
+				return complete, t.take(Result{Kind: Over}) // not all services say more than that
 			case e.err != nil:
 				return complete, e.err
 			default:
@@ -150,6 +165,12 @@ func (t *talk) listen(ctx context.Context, events <-chan event) (complete bool, 
 	return complete, nil
 }
 
+// closedInOrder reports whether a service has closed the connection as one that has said all.
+func closedInOrder(err error) bool {
+	refused, ok := errors.AsType[*transport.Refusal](err)
+	return ok && refused.Code == transport.ClosedInOrder
+}
+
 // isRefusal reports whether a service has said why.
 func isRefusal(err error) bool {
 	_, ok := errors.AsType[*transport.Refusal](err)
@@ -159,12 +180,11 @@ func isRefusal(err error) bool {
 // sender hands the sound of one session over. run belongs to one goroutine.
 type sender struct {
 	*stream
-	session  Session
-	past     int // sessions before
-	stopped  <-chan struct{}
-	pace     float64
-	burst    time.Duration
-	complete bool // all was sent, and the service knows
+	session Session
+	past    int // sessions before
+	stopped <-chan struct{}
+	pace    float64
+	burst   time.Duration
 
 	mu sync.Mutex
 	at int // samples sent
@@ -177,27 +197,34 @@ func (s *sender) position() int {
 	return s.at
 }
 
-// run sends until the sound is complete or the session is over.
-func (s *sender) run() error {
+// ending says why nothing more is sent.
+type ending int
+
+const (
+	open     ending = iota // nobody wants it
+	complete               // all was sent, and the service knows
+	full                   // the session takes no more, and the service knows
+)
+
+// run sends until the sound is complete, the session is over or takes no more.
+func (s *sender) run() (ending, error) {
 	begun, first := time.Now(), s.position()
+	longest := int(s.o.Longest.Milliseconds()) * s.req.Rate / 1000
 	for {
 		at := s.position()
 		pcm, more, closed := s.next(at, s.past)
-		if !more {
-			if !closed {
-				return nil
-			}
-			if err := s.session.Finish(); err != nil {
-				return err
-			}
-			s.complete = true
-			return nil
-		}
-		if !s.wait(begun, at-first) {
-			return nil
+		switch {
+		case !more && !closed:
+			return open, nil
+		case !more:
+			return complete, s.session.Finish()
+		case longest > 0 && at > first && at-first+len(pcm) > longest:
+			return full, s.session.Finish()
+		case !s.wait(begun, at-first):
+			return open, nil
 		}
 		if err := s.session.Send(pcm); err != nil {
-			return err
+			return open, err
 		}
 		s.mu.Lock()
 		s.at = at + len(pcm)

@@ -68,3 +68,11 @@ func Join(address, path string) string {
 	}
 	return address + path
 }
+
+// HTTP returns an address whose scheme may be that of WebSockets as one for plain requests.
+func HTTP(address string) string {
+	if rest, ok := strings.CutPrefix(address, "ws"); ok && (strings.HasPrefix(rest, "://") || strings.HasPrefix(rest, "s://")) {
+		return "http" + rest
+	}
+	return address
+}

@@ -96,6 +96,10 @@ func TestJoin(t *testing.T) {
 		{"https://x/a/v1", "/", "https://x/a/v1/"},
 		{"https://x/p?key=1", "/v1/speak?a=b", "https://x/p/v1/speak?a=b&key=1"},
 		{"https://x?key=1", "/v1", "https://x/v1?key=1"},
+		{"ws://[::1]:9/a//", "/v1", "ws://[::1]:9/a/v1"},
+		{"https://x/proxy/v1/speak?key=1", "/v1/speak?a=b", "https://x/proxy/v1/speak?a=b&key=1"},
+		{"https://x/v12", "/v1/speak", "https://x/v12/v1/speak"},
+		{"ws://x/", "/", "ws://x/"},
 	} {
 		if got := Join(test[0], test[1]); got != test[2] {
 			t.Errorf("%s and %s: %s, want %s", test[0], test[1], got, test[2])
@@ -111,6 +115,14 @@ func TestTries(t *testing.T) {
 	}{{nil, 0}, {&none, 1}, {&two, 3}} {
 		if got := (Section{Retries: test.retries}).Tries(); got != test.want {
 			t.Errorf("%v: %d tries, want %d", test.retries, got, test.want)
+		}
+	}
+}
+
+func TestHTTP(t *testing.T) {
+	for in, want := range map[string]string{"ws://a": "http://a", "wss://a/b": "https://a/b", "http://a": "http://a", "wsx://a": "wsx://a"} {
+		if got := HTTP(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
 }

@@ -223,6 +223,10 @@ func (s *Socket) Read(within time.Duration) (text bool, message []byte, err erro
 	return kind == websocket.TextMessage, message, nil
 }
 
+// ClosedInOrder is the code of the refusal when the service has closed the connection without
+// a complaint.
+const ClosedInOrder = "close 1000"
+
 // readError says why no message came.
 func readError(err error) error {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {

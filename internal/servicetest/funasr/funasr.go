@@ -140,7 +140,7 @@ func (c *session) sound(data []byte) bool {
 	}
 	c.told = text
 	mode := "2pass-online"
-	if c.request.Mode == "online" {
+	if c.request.Mode == "online" && c.variant != TwoPass {
 		mode = "online"
 	}
 	m := map[string]any{"mode": mode, "text": more, "wav_name": c.request.WavName, "is_final": c.variant == OldPython}
@@ -176,7 +176,10 @@ func (c *session) offline(text string, final ...bool) bool {
 		m["timestamp"] = [][]int{{100, 200}, {200, 300}}
 	case Offline:
 	}
-	switch {
+	switch { // the C++ server names its passes, whatever was asked for
+	case c.variant == TwoPass && c.request.Mode == "online":
+		m["mode"] = "2pass-online"
+	case c.variant == TwoPass:
 	case c.variant == Offline || c.request.Mode == "offline":
 		m["mode"] = "offline"
 	case c.request.Mode == "online":
