@@ -5,11 +5,11 @@ package aliyun
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -94,10 +94,10 @@ func newGateway(s service.Section) (*gateway, error) {
 	// The gateways inside Alibaba Cloud give no tokens; what stands in for all of it does.
 	tokenURL := tokenAddress
 	if s.BaseURL != "" && !strings.Contains(s.BaseURL, ".aliyuncs.com") {
-		tokenURL = s.BaseURL
+		tokenURL = service.HTTP(strings.TrimSuffix(strings.TrimRight(s.BaseURL, "/"), socketPath))
 	}
 	return &gateway{
-		section: s, account: account, dialer: dialer, address: strings.TrimRight(s.Address(regions(), shanghai), "/"),
+		section: s, account: account, dialer: dialer, address: service.Join(s.Address(regions(), shanghai), socketPath),
 		tokens: &tokens{
 			limit: cmp.Or(s.Timeouts.First, firstTime), client: client, clock: &transport.Clock{}, address: s.Text("token_url", tokenURL), key: s.Key, secret: s.Secret,
 			asking: make(chan struct{}, 1),
@@ -113,7 +113,9 @@ func (g *gateway) dial(ctx context.Context, begin func(*transport.Socket) error)
 		if err != nil {
 			return nil, g.clean(token, err)
 		}
-		socket, err := g.dialer.Dial(ctx, service.Join(g.address, socketPath), http.Header{"X-NLS-Token": {token.Reveal()}})
+		// The vendor's pages have the token in the query, its programs in a header.
+		at := service.Join(g.address, "?token="+url.QueryEscape(token.Reveal()))
+		socket, err := g.dialer.Dial(ctx, at, http.Header{"X-NLS-Token": {token.Reveal()}})
 		if err == nil {
 			if err = begin(socket); err == nil {
 				return socket, nil
@@ -142,21 +144,21 @@ type command struct {
 }
 
 type header struct {
-	MessageID  string `json:"message_id"`
-	TaskID     string `json:"task_id"`
-	Namespace  string `json:"namespace"`
-	Name       string `json:"name"`
-	Appkey     string `json:"appkey,omitempty"`
-	Status     int    `json:"status,omitempty"`
-	StatusText string `json:"status_text,omitempty"`
+	MessageID  string        `json:"message_id"`
+	TaskID     string        `json:"task_id"`
+	Namespace  string        `json:"namespace"`
+	Name       string        `json:"name"`
+	Appkey     string        `json:"appkey,omitempty"`
+	Status     transport.Int `json:"status,omitempty"`
+	StatusText string        `json:"status_text,omitempty"`
 }
 
 // report is a message of the service.
 type report struct {
 	Header  header `json:"header"`
 	Payload struct {
-		Index  int    `json:"index"`
-		Result string `json:"result"`
+		Index  transport.Code `json:"index"` // of the sentence; only long speech has several
+		Result string         `json:"result"`
 	} `json:"payload"`
 }
 
@@ -193,8 +195,8 @@ func (t *task) receive(within time.Duration) (r report, sound []byte, err error)
 			return r, data, nil
 		}
 		r = report{}
-		if err := json.Unmarshal(data, &r); err != nil {
-			return r, nil, fmt.Errorf("a message is not the JSON expected: %w", err)
+		if err := transport.Decode(data, &r); err != nil {
+			return r, nil, err
 		}
 		h := r.Header
 		switch {
@@ -203,7 +205,7 @@ func (t *task) receive(within time.Duration) (r report, sound []byte, err error)
 		case h.TaskID != "" && h.TaskID != t.id:
 			continue
 		case h.Name == "TaskFailed":
-			return r, nil, refusal(h.Status, h.StatusText, t.id)
+			return r, nil, refusal(int(h.Status), h.StatusText, t.id)
 		}
 		return r, nil, nil
 	}

@@ -19,9 +19,10 @@ const (
 )
 
 const (
-	piece   = 40 * time.Millisecond
-	pace    = 2    // times as fast as it is spoken; the service wants sound as it is spoken, more or less
-	silence = 6000 // ms after which a sentence ends by itself: the longest
+	piece        = 40 * time.Millisecond
+	pace         = 2                // times as fast as it is spoken; the service wants sound as it is spoken, more or less
+	longestSound = 55 * time.Second // of short speech, of which the service takes 60 s
+	silence      = 6000             // ms after which a sentence ends by itself: the longest
 )
 
 func newASR(s service.Section) (providers.ASR, error) {
@@ -29,12 +30,12 @@ func newASR(s service.Section) (providers.ASR, error) {
 	if err != nil {
 		return nil, err
 	}
-	as := recognizer()
+	as, most := recognizer(), longestSound
 	if s.Model(service.ASR, short) == long {
-		as = transcriber()
+		as, most = transcriber(), 0
 	}
 	return recognition.New(recognition.Options{
-		Account: g.account, Tries: s.Tries(), Frame: piece, Pace: s.Number("pace", pace), Final: g.first,
+		Account: g.account, Tries: s.Tries(), Frame: piece, Pace: s.Number("pace", pace), Final: g.first, Longest: most,
 		Dial: func(ctx context.Context, req providers.ASRRequest) (recognition.Session, error) {
 			return g.listen(ctx, as, req)
 		},
@@ -116,13 +117,19 @@ func (l *listening) Receive() (recognition.Result, error) {
 	if err != nil {
 		return recognition.Result{}, err
 	}
-	switch r.Header.Name {
-	case l.as.changed:
-		return recognition.Result{Kind: recognition.Partial, Text: r.Payload.Result}, nil
-	case l.as.sentence:
-		return recognition.Result{Kind: recognition.Sentence, Text: r.Payload.Result}, nil
-	case l.as.completed:
-		return recognition.Result{Kind: recognition.Over, Text: r.Payload.Result}, nil
+	said, long := recognition.Result{Text: r.Payload.Result}, l.as.sentence != ""
+	if long {
+		said.Part = string(r.Payload.Index)
 	}
-	return recognition.Result{}, nil
+	switch {
+	case r.Header.Name == l.as.changed:
+		said.Kind = recognition.Partial
+	case long && r.Header.Name == l.as.sentence:
+		said.Kind = recognition.Sentence
+	case long && r.Header.Name == l.as.completed:
+		return recognition.Result{Kind: recognition.Over}, nil // all sentences came before
+	case r.Header.Name == l.as.completed:
+		said.Kind = recognition.Over
+	}
+	return said, nil
 }

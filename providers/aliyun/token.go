@@ -2,7 +2,6 @@ package aliyun
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -87,8 +86,8 @@ func (t *tokens) forget(token providers.Secret) bool {
 // answer is that of the token service.
 type answer struct {
 	Token struct {
-		ID         string `json:"Id"`
-		ExpireTime int64  // unix seconds
+		ID         string        `json:"Id"`
+		ExpireTime transport.Int // unix seconds
 	}
 	ErrMsg    string
 	Code      string
@@ -119,14 +118,14 @@ func (t *tokens) ask(ctx context.Context) (providers.Secret, time.Time, error) {
 		return "", time.Time{}, fmt.Errorf("get token: %w", stalled(ctx, err))
 	}
 	var a answer
-	err = json.Unmarshal(body, &a)
+	err = transport.Decode(body, &a)
 	switch {
 	case resp.StatusCode != http.StatusOK || err == nil && a.Token.ID == "":
 		return "", time.Time{}, t.refused(resp, a)
 	case err != nil:
 		return "", time.Time{}, fmt.Errorf("get token: the answer is not the JSON expected: %w", err)
 	}
-	return providers.Secret(a.Token.ID), time.Unix(a.Token.ExpireTime, 0).Add(-renewAhead), nil
+	return providers.Secret(a.Token.ID), time.Unix(int64(a.Token.ExpireTime), 0).Add(-renewAhead), nil
 }
 
 // stalled says of an error that the service gave nothing in time, if that is why.

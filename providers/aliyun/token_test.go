@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/providers"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/transport"
 )
 
@@ -106,6 +107,22 @@ func TestKindsOfFailures(t *testing.T) {
 	} {
 		if got := kindOf(status, ""); got != want {
 			t.Errorf("%d: %v, want %v", status, got, want)
+		}
+	}
+}
+
+// TestAddresses: the token is asked for where all of the service is stood in for, by a plain
+// request, whatever the address of the socket begins and ends with.
+func TestAddresses(t *testing.T) {
+	for in, want := range map[string][2]string{
+		"":                    {shanghai + "/ws/v1", tokenAddress},
+		"ws://h:9/":           {"ws://h:9/ws/v1", "http://h:9"},
+		"wss://[::1]/p/ws/v1": {"wss://[::1]/p/ws/v1", "https://[::1]/p"},
+		"wss://nls-gateway-cn-beijing.aliyuncs.com/ws/v1": {"wss://nls-gateway-cn-beijing.aliyuncs.com/ws/v1", tokenAddress},
+	} {
+		g, err := newGateway(service.Section{BaseURL: in})
+		if err != nil || g.address != want[0] || g.tokens.address != want[1] {
+			t.Errorf("%s: %+v, %v", in, g, err)
 		}
 	}
 }

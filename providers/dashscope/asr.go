@@ -61,6 +61,9 @@ func (s *site) parameters(model string, req providers.ASRRequest) map[string]any
 	return p
 }
 
+// realtimeLanguages are those that can be told to Qwen-ASR. It finds out others by itself.
+const realtimeLanguages = "zh yue en ja de ko ru fr pt ar it es hi id th tr uk vi cs da fil fi is ms no pl sv"
+
 // listen opens a session of the inference protocol.
 func (s *site) listen(ctx context.Context, model string, req providers.ASRRequest) (recognition.Session, error) {
 	socket, err := s.dial(ctx, inferencePath)
@@ -103,9 +106,9 @@ func (l *listening) Receive() (recognition.Result, error) {
 	case m.report.Header.Event != taskResult || said == nil || said.Heartbeat:
 		return recognition.Result{}, nil
 	case said.ended():
-		return recognition.Result{Kind: recognition.Sentence, Text: said.Text}, nil
+		return recognition.Result{Kind: recognition.Sentence, Text: said.Text, Part: string(said.ID)}, nil
 	}
-	return recognition.Result{Kind: recognition.Partial, Text: said.Text}, nil
+	return recognition.Result{Kind: recognition.Partial, Text: said.Text, Part: string(said.ID)}, nil
 }
 
 // converse opens a session of the realtime protocol.
@@ -125,7 +128,7 @@ func (s *site) converse(ctx context.Context, model string, req providers.ASRRequ
 // hearing returns the settings of a session of the realtime protocol that hears.
 func (s *site) hearing(req providers.ASRRequest) map[string]any {
 	transcription := map[string]any{}
-	if base, _, _ := strings.Cut(req.Language, "-"); base != "" {
+	if base, _, _ := strings.Cut(req.Language, "-"); slices.Contains(strings.Fields(realtimeLanguages), base) {
 		transcription["language"] = base
 	}
 	if len(req.Phrases) > 0 {
@@ -211,9 +214,9 @@ func (a *conversing) Receive() (recognition.Result, error) {
 	case "":
 		return recognition.Result{}, errNoType
 	case "conversation.item.input_audio_transcription.text":
-		return recognition.Result{Kind: recognition.Partial, Text: e.Text + e.Stash, Language: e.Language}, nil
+		return recognition.Result{Kind: recognition.Partial, Text: e.Text + e.Stash, Part: e.Item, Language: e.Language}, nil
 	case "conversation.item.input_audio_transcription.completed":
-		return recognition.Result{Kind: recognition.Sentence, Text: e.Transcript, Language: e.Language}, nil
+		return recognition.Result{Kind: recognition.Sentence, Text: e.Transcript, Part: e.Item, Language: e.Language}, nil
 	case "session.finished":
 		return recognition.Result{Kind: recognition.Over}, nil
 	}

@@ -96,8 +96,10 @@ func newSite(s service.Section) (*site, error) {
 		return nil, err
 	}
 	address := strings.TrimRight(s.Address(regions(), china), "/")
-	// One section may serve models too, whose address has a path.
-	address = strings.TrimSuffix(address, "/compatible-mode/v1")
+	// One section may serve models too, whose address has a path, as those of the vendor's pages have.
+	for _, path := range []string{"/compatible-mode/", "/api-ws/", "/api/v1"} {
+		address, _, _ = strings.Cut(address, path)
+	}
 	return &site{
 		section: s, account: account, dialer: dialer, address: address,
 		first: cmp.Or(s.Timeouts.First, firstTime), next: cmp.Or(s.Timeouts.Next, nextTime),
@@ -115,7 +117,11 @@ func (s *site) header() http.Header {
 
 // dial opens a socket.
 func (s *site) dial(ctx context.Context, path string) (*transport.Socket, error) {
-	socket, err := s.dialer.Dial(ctx, service.Join(s.address, path), s.header())
+	header := s.header()
+	if strings.HasPrefix(path, realtimePath) {
+		header.Set("OpenAI-Beta", "realtime=v1") // as in all examples of the vendor
+	}
+	socket, err := s.dialer.Dial(ctx, service.Join(s.address, path), header)
 	if refused, ok := errors.AsType[*transport.Refusal](err); ok {
 		return nil, judged(refused)
 	}

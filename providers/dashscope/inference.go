@@ -41,10 +41,10 @@ type commandPayload struct {
 // report is a message of the inference protocol.
 type report struct {
 	Header struct {
-		Event        string `json:"event"`
-		TaskID       string `json:"task_id"`
-		ErrorCode    string `json:"error_code"`
-		ErrorMessage string `json:"error_message"`
+		Event        string         `json:"event"`
+		TaskID       string         `json:"task_id"`
+		ErrorCode    transport.Code `json:"error_code"`
+		ErrorMessage string         `json:"error_message"`
 	} `json:"header"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -58,10 +58,11 @@ type report struct {
 
 // sentence is a result of recognition.
 type sentence struct {
-	Text        string `json:"text"`
-	EndTime     *int   `json:"end_time"`
-	SentenceEnd *bool  `json:"sentence_end"`
-	Heartbeat   bool   `json:"heartbeat"`
+	Text        string         `json:"text"`
+	EndTime     *transport.Int `json:"end_time"`
+	SentenceEnd *bool          `json:"sentence_end"`
+	Heartbeat   bool           `json:"heartbeat"`
+	ID          transport.Code `json:"sentence_id"` // not of all models
 }
 
 // ended says whether the sentence is finished. Some services say so only by its time.
@@ -126,7 +127,7 @@ func (t *task) receive(within time.Duration) (message, error) {
 			return message{sound: data}, nil
 		}
 		var r report
-		if err := decode(data, &r); err != nil {
+		if err := transport.Decode(data, &r); err != nil {
 			return message{}, err
 		}
 		if r.Header.Event == "" { // none that is known, or a refusal outside of a task
@@ -139,7 +140,7 @@ func (t *task) receive(within time.Duration) (message, error) {
 			continue
 		}
 		if r.Header.Event == taskFailed {
-			return message{}, refusal(r.Header.ErrorCode, r.Header.ErrorMessage, t.id)
+			return message{}, refusal(string(r.Header.ErrorCode), r.Header.ErrorMessage, t.id)
 		}
 		return message{report: r}, nil
 	}

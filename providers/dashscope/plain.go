@@ -22,10 +22,10 @@ func (s *site) plain(model string) (providers.TTS, error) {
 			maps.Copy(input, s.section.Extra)
 			header := s.header()
 			header.Set("X-DashScope-SSE", "enable")
-			return httpvoice.PostJSON(ctx, service.Join(s.address, httpPath), header, map[string]any{"model": model, "input": input})
+			return httpvoice.PostJSON(ctx, service.Join(service.HTTP(s.address), httpPath), header, map[string]any{"model": model, "input": input})
 		},
 		Ping: func(ctx context.Context) (*http.Request, error) {
-			return http.NewRequestWithContext(ctx, http.MethodHead, service.Join(s.address, httpPath), nil)
+			return http.NewRequestWithContext(ctx, http.MethodHead, service.Join(service.HTTP(s.address), httpPath), nil)
 		},
 		Judge:  func(r *transport.Refusal) { _ = judged(r) },
 		Events: func() httpvoice.Opener { return open },
@@ -45,7 +45,7 @@ func open(data []byte) (sound []byte, last bool, err error) {
 			} `json:"audio"`
 		} `json:"output"`
 	}
-	if err := decode(data, &e); err != nil {
+	if err := transport.Decode(data, &e); err != nil {
 		return nil, false, err
 	}
 	if e.Code != "" {

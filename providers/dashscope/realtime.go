@@ -1,9 +1,7 @@
 package dashscope
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 
 	"github.com/google/uuid"
@@ -19,29 +17,22 @@ type event struct {
 	Transcript string `json:"transcript"`
 	Language   string `json:"language"`
 	Delta      string `json:"delta"`
+	Item       string `json:"item_id"`
 	Error      *struct {
-		Type    string `json:"type"`
-		Code    string `json:"code"`
-		Message string `json:"message"`
+		Type    string         `json:"type"`
+		Code    transport.Code `json:"code"`
+		Message string         `json:"message"`
 	} `json:"error"`
 }
 
 var errNoType = errors.New("a message names no type")
-
-// decode reads a message that must be JSON.
-func decode(data []byte, v any) error {
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("a message is not the JSON expected: %w", err)
-	}
-	return nil
-}
 
 // failure is the error that an event holds, or nil.
 func (e event) failure() error {
 	if e.Error == nil {
 		return nil
 	}
-	code := e.Error.Code
+	code := string(e.Error.Code)
 	if code == "" {
 		code = e.Error.Type
 	}

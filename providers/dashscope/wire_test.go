@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/transport"
 )
 
@@ -32,7 +33,7 @@ func TestKindsOfFailures(t *testing.T) {
 }
 
 func TestSentenceEnds(t *testing.T) {
-	yes, no, at := true, false, 5
+	yes, no, at := true, false, transport.Int(5)
 	for _, test := range []struct {
 		s    sentence
 		want bool
@@ -54,4 +55,17 @@ func FuzzEvents(f *testing.F) {
 			t.Errorf("%d bytes of sound in an event of %d", len(sound), len(event))
 		}
 	})
+}
+
+// TestAddressOfAPage: an address may be copied from the vendor's pages, with the path of a service.
+func TestAddressOfAPage(t *testing.T) {
+	for in, want := range map[string]string{
+		"": china, "wss://dashscope.aliyuncs.com/api-ws/v1/inference/": "wss://dashscope.aliyuncs.com", "https://h.cn:8443/api/v1": "https://h.cn:8443",
+		"https://dashscope-intl.aliyuncs.com/compatible-mode/v1": international, "ws://[::1]:9/proxy/": "ws://[::1]:9/proxy",
+	} {
+		at, err := newSite(service.Section{BaseURL: in})
+		if err != nil || at.address != want {
+			t.Errorf("%s: %+v, %v", in, at, err)
+		}
+	}
 }

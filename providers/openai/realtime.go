@@ -44,7 +44,7 @@ func newRealtime(at generation.Endpoint, account transport.Account, s service.Se
 	}
 	l := &live{
 		dialer: dialer, section: s, model: model, setup: cmp.Or(s.Timeouts.First, setupTime),
-		address: at.Base + "/realtime?intent=transcription", // a model here would make it a conversation
+		address: service.Join(at.Base, "/realtime?intent=transcription"), // a model here would make it a conversation
 	}
 	return recognition.New(recognition.Options{Account: account, Tries: s.Tries(), Dial: l.dial, Final: s.Timeouts.First, Streams: func() bool { return streams }}), nil
 }
@@ -174,10 +174,7 @@ func (s *liveSession) next(within time.Duration, e *liveEvent) (raw []byte, err 
 	if _, raw, err = s.Read(within); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(raw, e); err != nil {
-		return nil, fmt.Errorf("a message is not the JSON expected: %w", err)
-	}
-	return raw, nil
+	return raw, transport.Decode(raw, e)
 }
 
 // liveError is the refusal in an event.
@@ -226,10 +223,10 @@ func (s *liveSession) Receive() (recognition.Result, error) {
 	}
 	switch e.Type {
 	case "error":
-		if s.short.Load() || strings.Contains(string(raw), "commit_empty") {
-			return recognition.Result{Kind: recognition.Over}, nil
+		if !s.short.Load() && !strings.Contains(string(raw), "commit_empty") {
+			return recognition.Result{}, liveError(raw)
 		}
-		return recognition.Result{}, liveError(raw)
+		s.closed = true // there was nothing more: what was committed before may still be at work
 	case "input_audio_buffer.committed":
 		s.item(e.Item)
 		s.closed = s.over.Load()

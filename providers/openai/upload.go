@@ -159,7 +159,7 @@ func (x *uploading) event() (recognition.Result, error) {
 		return recognition.Result{}, err
 	}
 	if string(e.Data) == sse.Done {
-		return recognition.Result{}, nil
+		return recognition.Result{Kind: recognition.Over}, nil // not all say the whole text before
 	}
 	return transcriptEvent(e.Data)
 }
@@ -172,14 +172,14 @@ func transcriptEvent(data []byte) (r recognition.Result, err error) {
 		Delta string  `json:"delta"`
 		Text  *string `json:"text"`
 	}
-	if err := json.Unmarshal(data, &e); err != nil {
-		return r, fmt.Errorf("an event is not the JSON expected: %w", err)
+	if err := transport.Decode(data, &e); err != nil {
+		return r, err
 	}
 	switch {
 	case e.Type == "transcript.text.delta":
 		return recognition.Result{Kind: recognition.Append, Text: e.Delta}, nil
-	case e.Type == "transcript.text.done" && e.Text != nil:
-		return recognition.Result{Kind: recognition.Over, Text: strings.TrimSpace(*e.Text)}, nil
+	case e.Type == "transcript.text.done":
+		return recognition.Result{Kind: recognition.Over, Text: strings.TrimSpace(*cmp.Or(e.Text, new(string)))}, nil
 	case e.Type == "" && e.Text != nil:
 		return recognition.Result{Kind: recognition.Sentence, Text: strings.TrimSpace(*e.Text)}, nil
 	}

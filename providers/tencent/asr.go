@@ -68,7 +68,7 @@ func (a *account) listen(ctx context.Context, req providers.ASRRequest) (recogni
 		socket.Close()
 		return nil, a.learn(socket, err)
 	}
-	return &listening{socket}, nil
+	return &listening{socket: socket}, nil
 }
 
 func unix(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
@@ -92,7 +92,10 @@ func kindOfHearing(code int) providers.Kind {
 }
 
 // listening is a session of recognition.
-type listening struct{ socket *transport.Socket }
+type listening struct {
+	socket *transport.Socket
+	over   bool // the last message came
+}
 
 // Send hands over sound.
 func (l *listening) Send(pcm []int16) error { return l.socket.WriteBinary(recognition.Bytes(pcm)) }
@@ -103,18 +106,23 @@ func (l *listening) Finish() error { return l.socket.WriteText([]byte(`{"type":"
 // Close ends the session.
 func (l *listening) Close() { l.socket.Close() }
 
-// Receive returns the next result.
+// Receive returns the next result. The last message may hold one too.
 func (l *listening) Receive() (recognition.Result, error) {
+	if l.over {
+		return recognition.Result{Kind: recognition.Over}, nil
+	}
 	r, _, err := read(l.socket, 0, kindOfHearing)
-	switch {
-	case err != nil:
+	if err != nil {
 		return recognition.Result{}, err
-	case r.Final == 1:
+	}
+	l.over = r.Final == 1
+	switch {
+	case r.Result == nil && l.over:
 		return recognition.Result{Kind: recognition.Over}, nil
 	case r.Result == nil:
 		return recognition.Result{}, nil
-	case r.Result.SliceType == sliceStable:
-		return recognition.Result{Kind: recognition.Sentence, Text: r.Result.Text}, nil
+	case r.Result.SliceType == sliceStable || l.over:
+		return recognition.Result{Kind: recognition.Sentence, Text: r.Result.Text, Part: string(r.Result.Index)}, nil
 	}
-	return recognition.Result{Kind: recognition.Partial, Text: r.Result.Text}, nil
+	return recognition.Result{Kind: recognition.Partial, Text: r.Result.Text, Part: string(r.Result.Index)}, nil
 }

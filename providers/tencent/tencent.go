@@ -5,7 +5,7 @@ package tencent
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+
 	"errors"
 	"fmt"
 	"net/url"
@@ -106,17 +106,17 @@ func (a *account) dial(ctx context.Context, head, path, parameter string, values
 
 // report is a text message of the service.
 type report struct {
-	Code      int    `json:"code"`
-	Message   string `json:"message"`
-	VoiceID   string `json:"voice_id"`
-	SessionID string `json:"session_id"`
-	RequestID string `json:"request_id"`
-	Final     int    `json:"final"`
-	Ready     int    `json:"ready"`
+	Code      transport.Int `json:"code"`
+	Message   string        `json:"message"`
+	VoiceID   string        `json:"voice_id"`
+	SessionID string        `json:"session_id"`
+	RequestID string        `json:"request_id"`
+	Final     transport.Int `json:"final"`
+	Ready     transport.Int `json:"ready"`
 	Result    *struct {
-		SliceType int    `json:"slice_type"`
-		Index     int    `json:"index"`
-		Text      string `json:"voice_text_str"`
+		SliceType transport.Int  `json:"slice_type"`
+		Index     transport.Code `json:"index"`
+		Text      string         `json:"voice_text_str"`
 	} `json:"result"`
 }
 
@@ -130,12 +130,12 @@ func read(s *transport.Socket, within time.Duration, kindOf func(int) providers.
 	if !text {
 		return r, data, nil
 	}
-	if err := json.Unmarshal(data, &r); err != nil {
-		return r, nil, fmt.Errorf("a message is not the JSON expected: %w", err)
+	if err := transport.Decode(data, &r); err != nil {
+		return r, nil, err
 	}
 	if r.Code != 0 {
 		words := cmp.Or(r.Message, "the service gave no reason")
-		return r, nil, &transport.Refusal{Kind: kindOf(r.Code), Code: strconv.Itoa(r.Code), Text: words, LogID: cmp.Or(r.RequestID, r.VoiceID, r.SessionID)}
+		return r, nil, &transport.Refusal{Kind: kindOf(int(r.Code)), Code: strconv.Itoa(int(r.Code)), Text: words, LogID: cmp.Or(r.RequestID, r.VoiceID, r.SessionID)}
 	}
 	return r, nil, nil
 }

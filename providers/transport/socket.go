@@ -256,16 +256,13 @@ func closeKind(code int) providers.Kind {
 	return providers.Unavailable
 }
 
-// ReadJSON reads the next message into v, a text or, as some send it, a binary one.
+// ReadJSON reads the next message into v, a text or, as some send it, a binary one, as [Decode] does.
 func (s *Socket) ReadJSON(within time.Duration, v any) error {
 	_, message, err := s.Read(within)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(message, v); err != nil {
-		return fmt.Errorf("a message is not the JSON expected: %w", err)
-	}
-	return nil
+	return Decode(message, v)
 }
 
 // WriteText sends a text message.

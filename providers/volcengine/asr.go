@@ -37,6 +37,7 @@ func newASR(s service.Section) (providers.ASR, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.header.Set("X-Api-Sequence", "-1") // newer pages of the vendor have it among the headers
 	if s.Text("mode", hearMode) == oldMode {
 		c.header.Set("Authorization", "Bearer; "+s.Key.Reveal())
 	}
@@ -109,7 +110,8 @@ func (e *ears) dial(ctx context.Context, req providers.ASRRequest) (recognition.
 		socket.Close()
 		return nil, err
 	}
-	session := &hearingSession{Socket: socket}
+	options, _ := e.extra["request"].(map[string]any)
+	session := &hearingSession{Socket: socket, single: options["result_type"] == "single"}
 	if e.mode == oldMode {
 		return &oldSession{session}, nil
 	}
@@ -120,7 +122,9 @@ func (e *ears) dial(ctx context.Context, req providers.ASRRequest) (recognition.
 type hearingSession struct {
 	*transport.Socket
 	finished atomic.Bool
-	over     bool // the last message came
+	single   bool   // each text is that of a sentence, not of all
+	ended    string // the last sentence that does not change any more
+	over     bool   // the last message came
 }
 
 // Send sends a piece of sound.
@@ -149,16 +153,20 @@ func (s *hearingSession) Receive() (recognition.Result, error) {
 	if f.Kind != volcframe.TypeAnswer {
 		return recognition.Result{}, nil
 	}
-	words, err := parseHeard(f.Payload)
-	if err != nil {
+	words, definite, err := parseHeard(f.Payload)
+	switch {
+	case err != nil:
 		return recognition.Result{}, err
-	}
-	if f.Last() {
-		s.over = true
+	case f.Last():
+		if s.over = true; s.single && words == s.ended {
+			return recognition.Result{Kind: recognition.Over}, nil
+		}
 		return recognition.Result{Kind: recognition.Sentence, Text: words}, nil
-	}
-	if words == "" {
+	case words == "":
 		return recognition.Result{}, nil
+	case s.single && definite:
+		s.ended = words
+		return recognition.Result{Kind: recognition.Sentence, Text: words}, nil
 	}
 	return recognition.Result{Kind: recognition.Partial, Text: words}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 	"xiaozhi/providers/volcframe"
 )
 
@@ -135,6 +136,51 @@ func TestModeWithoutPartialTexts(t *testing.T) {
 		}
 		if s, ok := a.(interface{ Streams() bool }); !ok || s.Streams() != want {
 			t.Errorf("%s streams: want %v", mode, want)
+		}
+	}
+}
+
+// TestAnswersOfOtherForms: the vendor's pages say list where its service sends an object, and
+// leave out the text where there are utterances.
+func TestAnswersOfOtherForms(t *testing.T) {
+	for in, want := range map[string]struct {
+		words    string
+		definite bool
+	}{
+		`{"result":{"text":"a","utterances":null}}`:                                              {"a", false},
+		`{"result":[{"text":"a"},{"text":"b"}]}`:                                                 {"a b", false},
+		`{"result":{"text":"a","utterances":[{"text":"a","definite":true}]},"audio_info":7}`:     {"a", true},
+		`{"result":{"utterances":[{"text":"a","definite":true},{"text":"b","definite":false}]}}`: {"a b", false},
+		`{"code":20000000,"result":{"text":"a","additions":{"x":1}}}`:                            {"a", false},
+		`{"audio_info":{"duration":"12"}}`:                                                       {"", false},
+		`{"result":"soon"}`:                                                                      {"", false},
+		``:                                                                                       {"", false},
+	} {
+		words, definite, err := parseHeard([]byte(in))
+		if err != nil || words != want.words || definite != want.definite {
+			t.Errorf("%s: %q %v, %v", in, words, definite, err)
+		}
+	}
+	for in, want := range map[string]providers.Kind{
+		`{"code":45000001,"message":"bad parameter"}`:                         providers.BadRequest,
+		`{"code":"45000292","error":"quota exceeded for types: concurrency"}`: providers.RateLimited,
+		`{"error":"requested resource not granted"}`:                          providers.Unauthorized,
+	} {
+		_, _, err := parseHeard([]byte(in))
+		if refused, ok := errors.AsType[*transport.Refusal](err); !ok || refused.Kind != want {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
+
+// TestAddressOfAPage: an address may be copied from the vendor's page, with the path of a mode.
+func TestAddressOfAPage(t *testing.T) {
+	for _, path := range []string{"/", "/api/v3/sauc/bigmodel", "/api/v3/sauc/bigmodel_async"} {
+		s := fake.New(t)
+		sec := section(s)
+		sec.BaseURL = s.WS() + path
+		if _, tr, err := hear(t.Context(), t, open(t, sec), tone); tr.Text != servicetest.Words || err != nil {
+			t.Errorf("%s: %+v, %v", path, tr, err)
 		}
 	}
 }

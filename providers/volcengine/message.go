@@ -2,8 +2,11 @@ package volcengine
 
 import (
 	"encoding/json"
-	"fmt"
 	"unicode/utf8"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/providers/transport"
+	"xiaozhi/providers/volcframe"
 )
 
 // maxHotwords is how many characters of words that are likely to be said go with a
@@ -98,21 +101,50 @@ func overlay(m, extra map[string]any) {
 
 // heard is an answer to sound.
 type heard struct {
-	Result struct {
-		Text string `json:"text"`
-	} `json:"result"`
+	Result  json.RawMessage `json:"result"` // an object, or a list of such
+	Code    transport.Int   `json:"code"`
+	Message string          `json:"message"`
+	Error   string          `json:"error"`
 }
 
-// parseHeard reads the text of an answer, the whole so far.
-func parseHeard(payload []byte) (string, error) {
+// heardText is the text so far: of all, or, where that was asked for, of a sentence.
+type heardText struct {
+	Text       string `json:"text"`
+	Utterances []struct {
+		Text     string `json:"text"`
+		Definite bool   `json:"definite"`
+	} `json:"utterances"`
+}
+
+// parseHeard reads the text of an answer. definite says that its last sentence does not change any more.
+func parseHeard(payload []byte) (words string, definite bool, err error) {
 	if len(payload) == 0 {
-		return "", nil
+		return "", false, nil
 	}
 	var h heard
-	if err := json.Unmarshal(payload, &h); err != nil {
-		return "", fmt.Errorf("an answer is not the JSON expected: %w", err)
+	if err := transport.Decode(payload, &h); err != nil {
+		return "", false, err
 	}
-	return h.Result.Text, nil
+	if h.Code != 0 && h.Code != codeOK && h.Code != oldHearOK || h.Error != "" {
+		return "", false, volcframe.Refusal(uint32(h.Code), payload, "")
+	}
+	var all []heardText
+	if len(h.Result) > 0 && h.Result[0] == '[' {
+		_ = json.Unmarshal(h.Result, &all) // what is of another type counts as not there
+	} else if len(h.Result) > 0 {
+		all = make([]heardText, 1)
+		_ = transport.Decode(h.Result, &all[0]) // likewise
+	}
+	for _, t := range all {
+		whole := t.Text
+		for _, u := range t.Utterances {
+			if definite = u.Definite; t.Text == "" {
+				whole = text.Join(whole, u.Text)
+			}
+		}
+		words = text.Join(words, whole)
+	}
+	return words, definite, nil
 }
 
 // speaking is the message that begins the sound of a text.

@@ -1,8 +1,6 @@
 package volcengine
 
 import (
-	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"xiaozhi/providers"
@@ -57,10 +55,10 @@ func (e *ears) oldRequest(req providers.ASRRequest) ([]byte, error) {
 
 // oldHeard is an answer of the old service.
 type oldHeard struct {
-	ID       string `json:"reqid"`
-	Code     int    `json:"code"`
-	Message  string `json:"message"`
-	Sequence int    `json:"sequence"` // negative: the last
+	ID       string        `json:"reqid"`
+	Code     transport.Int `json:"code"`
+	Message  string        `json:"message"`
+	Sequence transport.Int `json:"sequence"` // negative: the last
 	Result   []struct {
 		Text string `json:"text"`
 	} `json:"result"`
@@ -79,8 +77,8 @@ func (s *oldSession) Receive() (recognition.Result, error) {
 		return recognition.Result{}, err
 	}
 	var h oldHeard
-	if err := json.Unmarshal(f.Payload, &h); err != nil {
-		return recognition.Result{}, fmt.Errorf("an answer is not the JSON expected: %w", err)
+	if err := transport.Decode(f.Payload, &h); err != nil {
+		return recognition.Result{}, err
 	}
 	if h.Code != oldHearOK && h.Code != oldHearSilence {
 		return recognition.Result{}, oldRefusal(h)
@@ -112,7 +110,7 @@ func oldRefusal(h oldHeard) *transport.Refusal {
 	case 1004:
 		kind = providers.NoCredit
 	}
-	r := transport.Refused(kind, strconv.Itoa(h.Code), h.Message)
+	r := transport.Refused(kind, strconv.Itoa(int(h.Code)), h.Message)
 	r.LogID = h.ID
 	return r
 }

@@ -84,7 +84,9 @@ func newClient(s service.Section, resources ...string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{dialer: dialer, base: strings.TrimRight(s.Address(nil, address), "/"), tries: resources, header: http.Header{}}
+	// An address that is copied from a page of the vendor has the path of one of its services.
+	base, _, _ := strings.Cut(strings.TrimRight(s.Address(nil, address), "/"), "/api/v")
+	c := &client{dialer: dialer, base: base, tries: resources, header: http.Header{}}
 	if s.ID == "" {
 		c.header.Set("X-Api-Key", s.Key.Reveal())
 	} else {

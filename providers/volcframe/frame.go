@@ -96,7 +96,8 @@ func (f Frame) Bytes() []byte {
 	return append(b, f.Payload...)
 }
 
-// Parse reads a message of the service. The payload may be a part of b.
+// Parse reads a message of the service. The payload may be a part of b. Of a type that is not
+// known, only the type counts.
 func Parse(b []byte) (Frame, error) {
 	r := &reader{b: b}
 	head := r.take(frameHeader)
@@ -117,15 +118,18 @@ func Parse(b []byte) (Frame, error) {
 	} else {
 		r.body(&f)
 	}
-	if r.err != nil {
+	known := f.Kind == TypeAnswer || f.Kind == TypeSound || f.Kind == TypeRefusal
+	if r.err != nil && known {
 		return Frame{}, r.err
 	}
 	if head[2]&15 == 1 {
 		plain, err := unzip(f.Payload)
-		if err != nil {
+		switch {
+		case err == nil:
+			f.Payload = plain
+		case f.Kind == TypeAnswer || f.Kind == TypeSound: // a refusal may say so, and be plain all the same
 			return Frame{}, err
 		}
-		f.Payload = plain
 	}
 	return f, nil
 }

@@ -2,6 +2,7 @@ package iflytek
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 
 	"github.com/gorilla/websocket"
@@ -202,8 +203,8 @@ func (classic) read(l *servicetest.Line, first bool) (s sound, bad *failure, ok 
 
 func (classic) say(r result, status int, odd bool) servicetest.Message {
 	m := map[string]any{"code": 0, "message": "success", "sid": sid, "data": map[string]any{"status": status, "result": r}}
-	if odd {
-		m["unheard_of"] = []int{1}
+	if odd { // numbers may come as texts
+		m["unheard_of"], m["code"], m["data"].(map[string]any)["status"] = []int{1}, "0", fmt.Sprint(status)
 	}
 	return servicetest.JSON(m)
 }
@@ -267,7 +268,7 @@ func (spark) say(r result, status int, odd bool) servicetest.Message {
 		"payload": map[string]any{"result": map[string]any{"compress": "raw", "encoding": "utf8", "format": "json", "seq": r.SN, "status": status, "text": text}},
 	}
 	if odd {
-		m["unheard_of"] = nil
+		m["unheard_of"], m["header"].(map[string]any)["status"] = nil, fmt.Sprint(status)
 	}
 	return servicetest.JSON(m)
 }
