@@ -71,7 +71,7 @@ func (l *listener) dial(ctx context.Context, req providers.ASRRequest) (recognit
 	}
 	header := auth(l.s)
 	header.Set("X-ConnectionId", newID())
-	at := fmt.Sprintf("%s/speech/recognition/%s/cognitiveservices/v1?%s", address(l.s, "stt"), l.s.Text("mode", "conversation"), query.Encode())
+	at := service.Join(address(l.s, "stt"), fmt.Sprintf("/speech/recognition/%s/cognitiveservices/v1?%s", l.s.Text("mode", "conversation"), query.Encode()))
 	socket, err := l.dialer.Dial(ctx, at, header)
 	if err != nil {
 		return nil, judged(err)
@@ -165,8 +165,8 @@ func understand(message []byte, id string) (recognition.Result, error) {
 	switch f.path {
 	case "speech.hypothesis", "speech.fragment":
 		var m struct{ Text string }
-		if err := json.Unmarshal(f.body, &m); err != nil {
-			return recognition.Result{}, fmt.Errorf("a hypothesis is not the JSON expected: %w", err)
+		if err := transport.Decode(f.body, &m); err != nil {
+			return recognition.Result{}, err
 		}
 		return recognition.Result{Kind: recognition.Partial, Text: m.Text}, nil
 	case "speech.phrase":
@@ -189,8 +189,8 @@ func phrase(body []byte) (recognition.Result, error) {
 		Display string `json:"DisplayText"`
 		NBest   []struct{ Display string }
 	}
-	if err := json.Unmarshal(body, &m); err != nil {
-		return recognition.Result{}, fmt.Errorf("a phrase is not the JSON expected: %w", err)
+	if err := transport.Decode(body, &m); err != nil {
+		return recognition.Result{}, err
 	}
 	if kind, ok := statuses[m.Status]; ok {
 		return recognition.Result{}, transport.Refused(kind, m.Status, "the service says "+m.Status)
@@ -198,7 +198,7 @@ func phrase(body []byte) (recognition.Result, error) {
 	if m.Display == "" && len(m.NBest) > 0 {
 		m.Display = m.NBest[0].Display
 	}
-	if m.Status != "Success" || m.Display == "" {
+	if m.Status != "Success" && m.Status != "" || m.Display == "" {
 		return recognition.Result{Kind: recognition.Partial}, nil
 	}
 	return recognition.Result{Kind: recognition.Sentence, Text: m.Display}, nil

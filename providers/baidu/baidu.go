@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -67,14 +68,17 @@ func newASR(s service.Section) (providers.ASR, error) {
 	a := &asr{
 		account: transport.Account{Name: s.Name, Secrets: s.Secrets()}, client: client,
 		dev: int(s.Number("dev_pid", 0)), pro: s.Model(service.ASR, standard) == pro, cuid: s.Text("cuid", "xiaozhi"), headers: s.Headers,
-		first: cmp.Or(s.Timeouts.First, firstTime), tries: s.Tries(), url: strings.TrimRight(cmp.Or(s.BaseURL, speechAddress), "/"),
-	}
+		first: cmp.Or(s.Timeouts.First, firstTime), tries: s.Tries()}
+	path := "/server_api"
 	if a.pro {
-		a.url += "/pro_api"
-	} else {
-		a.url += "/server_api"
+		path = "/pro_api"
 	}
-	a.tokens = newTokens(client, strings.TrimRight(cmp.Or(s.BaseURL, tokenAddress), "/"), s.Key, s.Secret)
+	a.url = service.Join(service.HTTP(cmp.Or(s.BaseURL, speechAddress)), path)
+	at := strings.TrimSuffix(a.url, path)
+	if host, err := url.Parse(at); err == nil && strings.HasSuffix(host.Hostname(), ".baidu.com") { // tokens have a host of their own
+		at = tokenAddress
+	}
+	a.tokens = newTokens(client, at, s.Key, s.Secret)
 	return a, nil
 }
 

@@ -118,3 +118,31 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+// The vendor's pages have the keys in the query: whoever goes by them looks nowhere else.
+func TestKeysInTheQuery(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != "/oauth/2.0/token":
+			_, _ = fmt.Fprint(w, `{"err_no":"0","err_msg":7,"result":["hello"],"sn":null}`)
+		case r.URL.Query().Get("client_secret") != servicetest.Secret:
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = fmt.Fprint(w, `{"error":"invalid_client","error_description":"unknown client id"}`)
+		default:
+			_, _ = fmt.Fprint(w, `{"access_token":"token","expires_in":"2592000"}`)
+		}
+	}))
+	defer s.Close()
+	if tr, err := hear(t, open(t, "ws"+strings.TrimPrefix(s.URL, "http")+"/server_api"), tone); err != nil || tr.Text != "hello" {
+		t.Errorf("%+v, %v", tr, err)
+	}
+}
+
+// Tokens have a host of their own, whichever of the vendor's hosts is named.
+func TestTokensHaveAHost(t *testing.T) {
+	for in, want := range map[string]string{"": tokenAddress, "http://vop.baidu.com/server_api": tokenAddress, "http://[::1]:9/p/": "http://[::1]:9/p"} {
+		if a := open(t, in).(*asr); a.tokens.url != want+"/oauth/2.0/token" {
+			t.Errorf("%q: %s", in, a.tokens.url)
+		}
+	}
+}

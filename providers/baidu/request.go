@@ -34,12 +34,12 @@ type question struct {
 
 // answer holds the members of the service's answer. The gate in front of it has names of its own.
 type answer struct {
-	Code      int      `json:"err_no"`
-	Words     string   `json:"err_msg"`
-	SN        string   `json:"sn"`
-	Result    []string `json:"result"`
-	GateCode  int      `json:"error_code"`
-	GateWords string   `json:"error_msg"`
+	Code      transport.Int `json:"err_no"`
+	Words     string        `json:"err_msg"`
+	SN        string        `json:"sn"`
+	Result    []string      `json:"result"`
+	GateCode  transport.Int `json:"error_code"`
+	GateWords string        `json:"error_msg"`
 }
 
 // ask sends one request.
@@ -87,10 +87,7 @@ func readJSON(r io.Reader, v any) error {
 	if len(body) > maxAnswer {
 		return fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
 	}
-	if err := json.Unmarshal(body, v); err != nil {
-		return fmt.Errorf("the answer is not the JSON expected: %w", err)
-	}
-	return nil
+	return transport.Decode(body, v)
 }
 
 // forgotten says whether the service does not know the token, or not any more.
@@ -116,7 +113,7 @@ func (r answer) text() (string, error) {
 	case 3300, 3308, 3309, 3310, 3311, 3312, 3313, 3314:
 		kind = providers.BadRequest
 	}
-	refused := transport.Refused(kind, strconv.Itoa(r.Code), cmp.Or(r.Words, "no words"))
+	refused := transport.Refused(kind, strconv.Itoa(int(r.Code)), cmp.Or(r.Words, "no words"))
 	refused.LogID = r.SN
 	return "", refused
 }

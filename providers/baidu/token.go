@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/transport"
 )
 
@@ -68,13 +69,22 @@ func (t *tokens) get(ctx context.Context) (providers.Secret, error) {
 	if token := t.kept(); token != "" {
 		return token, nil
 	}
-	return t.ask(ctx)
+	token, err := t.ask(ctx, false)
+	if refused, ok := errors.AsType[*transport.Refusal](err); ok && refused.Kind == providers.Unauthorized {
+		return t.ask(ctx, true)
+	}
+	return token, err
 }
 
-// ask asks for a token. The keys are in the body, so that no log of a proxy has them.
-func (t *tokens) ask(ctx context.Context) (providers.Secret, error) {
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {t.key.Reveal()}, "client_secret": {t.secret.Reveal()}}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, strings.NewReader(form.Encode()))
+// ask asks for a token. The keys are in the body, so that no log of a proxy has them; the
+// vendor's pages, and whoever goes by them, want them in the query.
+func (t *tokens) ask(ctx context.Context, query bool) (providers.Secret, error) {
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {t.key.Reveal()}, "client_secret": {t.secret.Reveal()}}.Encode()
+	at := t.url
+	if query {
+		at, form = service.Join(at, "?"+form), ""
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form))
 	if err != nil {
 		return "", transport.Refused(providers.BadRequest, "", "the address is not a URL")
 	}
@@ -89,7 +99,7 @@ func (t *tokens) ask(ctx context.Context) (providers.Secret, error) {
 	}
 	var out struct {
 		Token   providers.Secret `json:"access_token"`
-		Expires float64          `json:"expires_in"` // seconds
+		Expires transport.Int    `json:"expires_in"` // seconds
 		Error   string           `json:"error"`
 		Words   string           `json:"error_description"`
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text"
@@ -100,7 +101,7 @@ func (c *listener) address(req providers.ASRRequest, language string) string {
 	for name, value := range c.s.Extra {
 		query.Set(name, fmt.Sprint(value))
 	}
-	return strings.TrimRight(c.s.Address(nil, cloud), "/") + path + "?" + query.Encode()
+	return service.Join(c.s.Address(nil, cloud), path+"?"+query.Encode())
 }
 
 // open opens a socket for the first language that the service takes.
@@ -140,6 +141,7 @@ func (c *listener) dial(ctx context.Context, req providers.ASRRequest) (recognit
 type session struct {
 	*transport.Socket
 	parse   func([]byte) (result, bool, error)
+	over    atomic.Bool          // the end was sent
 	waiting []recognition.Result // understood, and not handed out yet
 	last    result               // of flux: the turn so far
 }
@@ -158,6 +160,7 @@ func (s *session) Send(pcm []int16) error {
 
 // Finish asks for the last words and the end. Finalize alone need not be answered.
 func (s *session) Finish() error {
+	s.over.Store(true)
 	return s.WriteText([]byte(`{"type":"CloseStream"}`))
 }
 
@@ -186,7 +189,7 @@ func (s *session) read() error {
 		return err
 	}
 	r, ok, err := s.parse(message)
-	if ok {
+	if ok && (!r.end || s.over.Load()) { // what it tells of the session may come at any time
 		s.waiting = append(s.waiting, s.results(r)...)
 	}
 	return err

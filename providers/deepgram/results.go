@@ -24,8 +24,8 @@ func parseNova(message []byte) (r result, ok bool, err error) {
 		Final   bool            `json:"is_final"`
 		Channel json.RawMessage `json:"channel"`
 	}
-	if err := json.Unmarshal(message, &m); err != nil {
-		return r, false, fmt.Errorf("a message is not the JSON expected: %w", err)
+	if err := transport.Decode(message, &m); err != nil {
+		return r, false, err
 	}
 	switch m.Type {
 	case "Results":
@@ -35,7 +35,7 @@ func parseNova(message []byte) (r result, ok bool, err error) {
 				Languages  []string `json:"languages"`
 			} `json:"alternatives"`
 		}
-		if err := json.Unmarshal(m.Channel, &channel); err != nil {
+		if err := transport.Decode(m.Channel, &channel); err != nil {
 			return r, false, fmt.Errorf("results without a channel: %w", err)
 		}
 		r.done = m.Final
@@ -58,18 +58,18 @@ func parseNova(message []byte) (r result, ok bool, err error) {
 // parseFlux reads a message of /v2/listen.
 func parseFlux(message []byte) (r result, ok bool, err error) {
 	var m struct {
-		Type       string   `json:"type"`
-		Event      string   `json:"event"`
-		Turn       int      `json:"turn_index"`
-		Transcript string   `json:"transcript"`
-		Languages  []string `json:"languages"`
+		Type       string        `json:"type"`
+		Event      string        `json:"event"`
+		Turn       transport.Int `json:"turn_index"`
+		Transcript string        `json:"transcript"`
+		Languages  []string      `json:"languages"`
 	}
-	if err := json.Unmarshal(message, &m); err != nil {
-		return r, false, fmt.Errorf("a message is not the JSON expected: %w", err)
+	if err := transport.Decode(message, &m); err != nil {
+		return r, false, err
 	}
 	switch m.Type {
 	case "TurnInfo":
-		r = result{text: m.Transcript, done: m.Event == "EndOfTurn", turn: m.Turn}
+		r = result{text: m.Transcript, done: m.Event == "EndOfTurn", turn: int(m.Turn)}
 		if len(m.Languages) > 0 {
 			r.lang = m.Languages[0]
 		}
@@ -83,17 +83,17 @@ func parseFlux(message []byte) (r result, ok bool, err error) {
 // failure makes the error of a message that tells of one.
 func failure(message []byte) error {
 	var m struct {
-		Code        string `json:"code"`
-		Description string `json:"description"`
-		Words       string `json:"message"`
+		Code        transport.Code `json:"code"`
+		Description string         `json:"description"`
+		Words       string         `json:"message"`
 	}
-	if err := json.Unmarshal(message, &m); err != nil {
-		return fmt.Errorf("an error that is not the JSON expected: %w", err)
+	if err := transport.Decode(message, &m); err != nil {
+		return err
 	}
 	if m.Description == "" {
 		m.Description = m.Words
 	}
-	r := transport.Refused(providers.Unavailable, m.Code, m.Description)
+	r := transport.Refused(providers.Unavailable, string(m.Code), m.Description)
 	judge(r)
 	return r
 }

@@ -69,7 +69,7 @@ func (l *listener) begin(ctx context.Context, req providers.ASRRequest) (*sessio
 	for name, value := range l.s.Extra {
 		query.Set(name, fmt.Sprint(value))
 	}
-	socket, err := l.dialer.Dial(ctx, address(l.s)+"/v1/speech-to-text/realtime?"+query.Encode(), auth(l.s))
+	socket, err := l.dialer.Dial(ctx, service.Join(address(l.s), "/v1/speech-to-text/realtime?"+query.Encode()), auth(l.s))
 	if err != nil {
 		return nil, judged(err)
 	}
@@ -90,6 +90,7 @@ func (l *listener) begin(ctx context.Context, req providers.ASRRequest) (*sessio
 type session struct {
 	*transport.Socket
 	rate     int
+	sent     atomic.Int64 // samples
 	finished atomic.Bool
 	over     bool // the last words were received
 }
@@ -104,6 +105,7 @@ type chunk struct {
 
 // Send hands over sound.
 func (s *session) Send(pcm []int16) error {
+	s.sent.Add(int64(len(pcm)))
 	b := make([]byte, 0, 2*len(pcm))
 	for _, v := range pcm {
 		b = binary.LittleEndian.AppendUint16(b, uint16(v))
@@ -140,6 +142,14 @@ func (m message) words() string {
 	return string(m.Error)
 }
 
+// The errors that end a session in order: it has lasted as long as any may, and what there is to
+// commit is less than a word.
+const (
+	timeOver  = "session_time_limit_exceeded"
+	tooLittle = "commit_throttled"
+	least     = 8000 // samples that are worth committing, by far
+)
+
 // silence is the error by which the service says that nothing was said.
 const silence = "insufficient_audio_activity"
 
@@ -154,8 +164,8 @@ func (s *session) read(within time.Duration) (m message, err error) {
 
 // parse reads a message. One that tells of an error is one, but for [silence].
 func parse(b []byte) (m message, err error) {
-	if err := json.Unmarshal(b, &m); err != nil {
-		return m, fmt.Errorf("a message is not the JSON expected: %w", err)
+	if err := transport.Decode(b, &m); err != nil {
+		return m, err
 	}
 	if _, known := codes[m.Type]; known || strings.HasSuffix(m.Type, "error") || m.words() != "" && m.Type != silence {
 		return m, failed(m.Type, m.words())
@@ -170,7 +180,7 @@ func (s *session) Receive() (recognition.Result, error) {
 	}
 	m, err := s.read(0)
 	if err != nil {
-		if closed, ok := errors.AsType[*transport.Refusal](err); ok && closed.Code == "close 1000" || ok && closed.Code == "session_time_limit_exceeded" {
+		if closed, ok := errors.AsType[*transport.Refusal](err); ok && closed.Code == "close 1000" || ok && (closed.Code == timeOver || closed.Code == tooLittle && s.finished.Load() && s.sent.Load() < least) {
 			return recognition.Result{Kind: recognition.Over}, nil
 		}
 		return recognition.Result{}, err

@@ -72,6 +72,7 @@ var codes = map[string]providers.Kind{
 	"missing_permissions":          providers.Unauthorized,
 	"needs_authorization":          providers.Unauthorized,
 	"unaccepted_terms_error":       providers.Unauthorized,
+	"unaccepted_terms":             providers.Unauthorized,
 	"quota_exceeded":               providers.NoCredit,
 	"payment_required":             providers.NoCredit,
 	"commit_throttled":             providers.RateLimited,

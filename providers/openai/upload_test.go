@@ -13,7 +13,9 @@ import (
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/recognition"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sse"
 )
 
 type dialFunc = func(context.Context, string, string) (net.Conn, error)
@@ -197,4 +199,22 @@ func TestNobodyThere(t *testing.T) {
 	wantError(t, err, providers.Unavailable, "refused")
 	_, err = generate(t.Context(), newLLM(t, o), ask)
 	wantError(t, err, providers.Unavailable, "refused")
+}
+
+// TestEventsWithoutTheWhole: some servers that stream end with their mark, and never say the text
+// as a whole.
+func TestEventsWithoutTheWhole(t *testing.T) {
+	for in, want := range map[string]recognition.Result{
+		`{"type":"transcript.text.delta","delta":"a","logprobs":7}`: {Kind: recognition.Append, Text: "a"},
+		`{"type":"transcript.text.done"}`:                           {Kind: recognition.Over},
+		`{"type":"transcript.text.done","text":" a b","usage":1}`:   {Kind: recognition.Over, Text: "a b"},
+	} {
+		if got, err := transcriptEvent([]byte(in)); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", in, got, err)
+		}
+	}
+	x := uploading{u: &uploader{}, stream: sse.NewReader(strings.NewReader("data: [DONE]\n\n"))}
+	if got, err := x.event(); err != nil || got.Kind != recognition.Over {
+		t.Errorf("the mark: %+v, %v", got, err)
+	}
 }

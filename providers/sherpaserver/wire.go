@@ -2,12 +2,11 @@ package sherpaserver
 
 import (
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/providers/transport"
 )
 
 // Texts of both servers.
@@ -34,11 +33,11 @@ func utterance(pcm []int16, rate int) []byte {
 
 // result is an answer of either server.
 type result struct {
-	Text    string `json:"text"`
-	Segment int    `json:"segment"`
-	Final   bool   `json:"is_final"` // the server has heard an end; the next answer is of another segment
-	EOF     bool   `json:"is_eof"`   // it is the last answer
-	Lang    string `json:"lang"`     // of SenseVoice, as <|zh|>
+	Text    string        `json:"text"`
+	Segment transport.Int `json:"segment"`
+	Final   bool          `json:"is_final"` // the server has heard an end; the next answer is of another segment
+	EOF     bool          `json:"is_eof"`   // it is the last answer
+	Lang    string        `json:"lang"`     // of SenseVoice, as <|zh|>
 }
 
 // parse reads an answer. The servers write control characters into texts as they are.
@@ -50,8 +49,8 @@ func parse(message []byte) (result, error) {
 		}
 	}
 	var r result
-	if err := json.Unmarshal(clean, &r); err != nil {
-		return r, fmt.Errorf("a message is not the JSON expected: %w", err)
+	if err := transport.Decode(clean, &r); err != nil {
+		return r, err
 	}
 	r.Text = strings.Join(strings.Fields(r.Text), " ")
 	r.Lang = string(text.TagOf(strings.Trim(r.Lang, "<|>")))

@@ -3,6 +3,7 @@ package vosk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -32,7 +33,7 @@ func New(s service.Section) (providers.ASR, error) {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
 	dial := func(ctx context.Context, req providers.ASRRequest) (recognition.Session, error) {
-		socket, err := dialer.Dial(ctx, at+"/", nil)
+		socket, err := dialer.Dial(ctx, service.Join(at, "/"), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -70,6 +71,9 @@ func (s *session) Finish() error {
 // Receive waits for the next answer. The one after those to all sound is the last.
 func (s *session) Receive() (recognition.Result, error) {
 	_, message, err := s.Read(0)
+	if closed, ok := errors.AsType[*transport.Refusal](err); ok && closed.Code == transport.ClosedInOrder && s.over.Load() {
+		return recognition.Result{Kind: recognition.Over}, nil // not all answer each piece of sound
+	}
 	if err != nil {
 		return recognition.Result{}, err
 	}

@@ -1,12 +1,11 @@
 package vosk
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/providers/transport"
 )
 
 // farewell ends an utterance. The server compares it byte by byte, blanks included.
@@ -33,8 +32,8 @@ type answer struct {
 // parse reads an answer. ended says that the words are final.
 func parse(message []byte) (words string, ended bool, err error) {
 	var a answer
-	if err := json.Unmarshal(message, &a); err != nil {
-		return "", false, fmt.Errorf("a message is not the JSON expected: %w", err)
+	if err := transport.Decode(message, &a); err != nil {
+		return "", false, err
 	}
 	switch {
 	case a.Text != nil:

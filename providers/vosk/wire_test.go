@@ -1,6 +1,16 @@
 package vosk
 
-import "testing"
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"xiaozhi/internal/servicetest"
+	"xiaozhi/providers"
+	"xiaozhi/providers/service"
+)
 
 func TestParse(t *testing.T) {
 	for message, want := range map[string]struct {
@@ -30,4 +40,44 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q and %v", words, err)
 		}
 	})
+}
+
+// TestServersThatAnswerSeldom: others than the vendor's own answer not each piece of sound, and
+// close when all is said.
+func TestServersThatAnswerSeldom(t *testing.T) {
+	var s *servicetest.Server
+	s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		c, ok := s.Socket(w, r, nil)
+		if !ok {
+			return
+		}
+		defer func() { _ = c.Close() }()
+		for {
+			_, message, err := c.ReadMessage()
+			if err != nil {
+				return
+			}
+			if string(message) == farewell {
+				_ = c.WriteMessage(websocket.TextMessage, []byte(`{"partial":"turn it"}`))
+				_ = c.WriteMessage(websocket.TextMessage, []byte(`{"text":"turn it on","result":"many","more":1}`))
+				_ = c.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
+			}
+		}
+	})
+	a, err := New(service.Section{Name: "home", BaseURL: s.WS() + "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := a.Open(t.Context(), providers.ASRRequest{Rate: 16000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(stream.Write(make([]int16, 16000)), stream.CloseWrite()); err != nil {
+		t.Fatal(err)
+	}
+	for tr, err := range stream.Transcripts() {
+		if err != nil || tr.Final && tr.Text != "turn it on" {
+			t.Errorf("%+v, %v", tr, err)
+		}
+	}
 }

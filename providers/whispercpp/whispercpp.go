@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,7 +60,7 @@ func New(s service.Section) (*ASR, error) {
 	}
 	return &ASR{
 		account: transport.Account{Name: s.Name, Secrets: s.Secrets()}, section: s, client: client,
-		url: base + "/" + strings.TrimLeft(s.Text("path", "inference"), "/"),
+		url: service.Join(base, "/"+strings.TrimLeft(s.Text("path", "inference"), "/")),
 	}, nil
 }
 
@@ -178,12 +177,12 @@ func parse(body []byte, contentType string) (reply, error) {
 	if message, ok := transport.ErrorMessage(body); ok {
 		return r, transport.Refused(providers.Unavailable, "", message)
 	}
-	if err := json.Unmarshal(body, &r); err != nil {
-		if strings.HasPrefix(contentType, "text/plain") {
+	if err := transport.Decode(body, &r); err != nil {
+		if strings.HasPrefix(contentType, "text/") && !bytes.HasPrefix(bytes.TrimSpace(body), []byte{'<'}) { // no page of HTML
 			words := string(body)
 			return reply{Text: &words}, nil
 		}
-		return r, fmt.Errorf("the reply is not the JSON expected: %w", err)
+		return r, err
 	}
 	if r.Text == nil {
 		return r, errors.New("the reply has no text")

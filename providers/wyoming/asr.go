@@ -62,6 +62,7 @@ type session struct {
 	*conn
 	format  format
 	over    atomic.Bool  // the end was sent
+	pieces  bool         // of the text have come
 	streams *atomic.Bool // of the server: pieces came before the end
 }
 
@@ -85,12 +86,16 @@ func (s *session) Receive() (recognition.Result, error) {
 	r := recognition.Result{Text: e.text("text"), Language: e.text("language")}
 	switch e.Type {
 	case "transcript-chunk":
-		r.Kind = recognition.Append
+		r.Kind, s.pieces = recognition.Append, true
 		if !s.over.Load() {
 			s.streams.Store(true)
 		}
 	case "transcript":
 		r.Kind = recognition.Over
+	case "transcript-stop":
+		if s.pieces { // and the whole was not said again
+			r.Kind = recognition.Over
+		}
 	}
 	return r, nil
 }

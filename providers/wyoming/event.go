@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+
+	"xiaozhi/providers/transport"
 )
 
 // Limits of an event.
@@ -68,7 +70,7 @@ func decode(r *bufio.Reader) (event, error) {
 		}
 	}
 	var head line
-	if err := json.Unmarshal(raw, &head); err != nil || head.Type == "" {
+	if err := transport.Decode(raw, &head); err != nil || head.Type == "" {
 		return event{}, fmt.Errorf("%w: its first line is not understood", errEvent)
 	}
 	if head.DataLength < 0 || head.DataLength > maxData || head.PayloadLength < 0 || head.PayloadLength > maxPayload {

@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"xiaozhi/internal/servicetest"
 	fake "xiaozhi/internal/servicetest/wyoming"
+	"xiaozhi/providers"
 	"xiaozhi/providers/service"
 )
 
@@ -81,4 +83,37 @@ func FuzzDecode(f *testing.F) {
 		}
 		t.Error("events without end")
 	})
+}
+
+// TestTextInPiecesOnly: a server that streams need not say the whole again.
+func TestTextInPiecesOnly(t *testing.T) {
+	s := servicetest.NewTCP(t, func(c net.Conn) {
+		in := bufio.NewReader(c)
+		for {
+			e, err := decode(in)
+			if err != nil {
+				return
+			}
+			if e.Type == "audio-stop" {
+				_, _ = c.Write([]byte(`{"type":"transcript-start","version":1}` + "\n" + `{"type":"transcript-chunk","data":{"text":"hel"}}` + "\n" +
+					`{"type":"transcript-chunk","data":{"text":"lo"}}` + "\n" + `{"type":"transcript-stop"}` + "\n"))
+			}
+		}
+	})
+	a, err := newASR(service.Section{Name: "home", BaseURL: s.URL() + "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := a.Open(t.Context(), providers.ASRRequest{Rate: 16000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(stream.Write(make([]int16, 16000)), stream.CloseWrite()); err != nil {
+		t.Fatal(err)
+	}
+	for tr, err := range stream.Transcripts() {
+		if err != nil || tr.Final && tr.Text != "hello" {
+			t.Errorf("%+v, %v", tr, err)
+		}
+	}
 }
