@@ -142,6 +142,7 @@ type session struct {
 	*transport.Socket
 	parse   func([]byte) (result, bool, error)
 	over    atomic.Bool          // the end was sent
+	heard   bool                 // there were results
 	waiting []recognition.Result // understood, and not handed out yet
 	last    result               // of flux: the turn so far
 }
@@ -189,7 +190,8 @@ func (s *session) read() error {
 		return err
 	}
 	r, ok, err := s.parse(message)
-	if ok && (!r.end || s.over.Load()) { // what it tells of the session may come at any time
+	if early := r.end && (!s.over.Load() || !s.heard); ok && !early { // what it tells of the session may come at any time; at the end it closes
+		s.heard = true
 		s.waiting = append(s.waiting, s.results(r)...)
 	}
 	return err

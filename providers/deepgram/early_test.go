@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/gorilla/websocket"
-
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
@@ -16,19 +14,19 @@ import (
 func TestMetadataMayComeEarly(t *testing.T) {
 	var s *servicetest.Server
 	s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
-		c, ok := s.Socket(w, r, nil)
+		c, ok := s.Line(w, r, nil)
 		if !ok {
 			return
 		}
-		defer func() { _ = c.Close() }()
-		say := func(m string) { _ = c.WriteMessage(websocket.TextMessage, []byte(m)) }
+		defer c.Close()
+		say := func(m string) { _ = c.Say(servicetest.Text(m)) }
 		say(`{"type":"Metadata","request_id":"x"}`)
 		for {
-			kind, _, err := c.ReadMessage()
+			m, err := c.Next(0)
 			if err != nil {
 				return
 			}
-			if kind == websocket.TextMessage {
+			if m.Type == servicetest.Text("").Type {
 				say(`{"type":"Results","is_final":true,"duration":"1.5","channel":{"alternatives":[{"transcript":"hello","confidence":"high","words":7}]}}`)
 				say(`{"type":"Metadata","request_id":"x"}`)
 			}

@@ -1,11 +1,10 @@
 package elevenlabs
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"testing"
-
-	"github.com/gorilla/websocket"
 
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/providers"
@@ -17,19 +16,20 @@ func TestTooLittleToCommit(t *testing.T) {
 	for samples, fails := range map[int]bool{3200: false, 32000: true} {
 		var s *servicetest.Server
 		s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
-			c, ok := s.Socket(w, r, nil)
+			c, ok := s.Line(w, r, nil)
 			if !ok {
 				return
 			}
-			defer func() { _ = c.Close() }()
-			_ = c.WriteMessage(websocket.TextMessage, []byte(`{"message_type":"session_started","session_id":"x","config":7}`))
+			defer c.Close()
+			_ = c.Say(servicetest.Text(`{"message_type":"session_started","session_id":"x","config":7}`))
 			for {
-				var m chunk
-				if c.ReadJSON(&m) != nil {
+				sent, err := c.Next(0)
+				if err != nil {
 					return
 				}
-				if m.Commit {
-					_ = c.WriteMessage(websocket.TextMessage, []byte(`{"message_type":"commit_throttled","error":"too little"}`))
+				var m chunk
+				if json.Unmarshal(sent.Data, &m) == nil && m.Commit {
+					_ = c.Say(servicetest.Text(`{"message_type":"commit_throttled","error":"too little"}`))
 				}
 			}
 		})

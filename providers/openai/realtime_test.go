@@ -1,11 +1,10 @@
 package openai
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"testing"
-
-	"github.com/gorilla/websocket"
 
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/providers"
@@ -17,16 +16,17 @@ import (
 func TestServerCommitsByItself(t *testing.T) {
 	var s *servicetest.Server
 	s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
-		c, ok := s.Socket(w, r, nil)
+		c, ok := s.Line(w, r, nil)
 		if !ok {
 			return
 		}
-		defer func() { _ = c.Close() }()
-		say := func(m string) { _ = c.WriteMessage(websocket.TextMessage, []byte(m)) }
+		defer c.Close()
+		say := func(m string) { _ = c.Say(servicetest.Text(m)) }
 		say(`{"type":"session.created","session":7}`)
 		for heard := false; ; {
+			sent, err := c.Next(0)
 			var m struct{ Type string }
-			if c.ReadJSON(&m) != nil {
+			if err != nil || json.Unmarshal(sent.Data, &m) != nil {
 				return
 			}
 			switch m.Type {

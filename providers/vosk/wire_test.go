@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/gorilla/websocket"
-
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
@@ -47,20 +45,21 @@ func FuzzParse(f *testing.F) {
 func TestServersThatAnswerSeldom(t *testing.T) {
 	var s *servicetest.Server
 	s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
-		c, ok := s.Socket(w, r, nil)
+		c, ok := s.Line(w, r, nil)
 		if !ok {
 			return
 		}
-		defer func() { _ = c.Close() }()
+		defer c.Close()
 		for {
-			_, message, err := c.ReadMessage()
+			m, err := c.Next(0)
 			if err != nil {
 				return
 			}
-			if string(message) == farewell {
-				_ = c.WriteMessage(websocket.TextMessage, []byte(`{"partial":"turn it"}`))
-				_ = c.WriteMessage(websocket.TextMessage, []byte(`{"text":"turn it on","result":"many","more":1}`))
-				_ = c.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
+			if string(m.Data) == farewell {
+				_ = c.Say(servicetest.Text(`{"partial":"turn it"}`))
+				_ = c.Say(servicetest.Text(`{"text":"turn it on","result":"many","more":1}`))
+				c.End(1000, "")
+				return
 			}
 		}
 	})
