@@ -6,10 +6,12 @@ import (
 
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/internal/servicetest/homeassistant"
+	"xiaozhi/prompts"
 	"xiaozhi/providers"
 	"xiaozhi/providers/platform"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/sse"
 )
 
 func TestContract(t *testing.T) {
@@ -83,6 +85,53 @@ func TestBehaviours(t *testing.T) {
 	}
 	f.Behave(homeassistant.Answers)
 	providertest.TestLLMFailure(t, model(t, f, map[string]any{"agent_id": "conversation.nobody"}), ask("hello", "d1"), providers.BadRequest)
+}
+
+// With a pipeline the answer is streamed by the WebSocket, with the same dialogues and behaviours.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	f := homeassistant.New(t)
+	m := model(t, f, map[string]any{"pipeline": "preferred"})
+	for n := 1; n <= 2; n++ {
+		var pieces []string
+		for d, err := range m.Generate(t.Context(), ask("hello", "d1")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			pieces = append(pieces, d.Text)
+		}
+		if text := strings.Join(pieces, ""); text != homeassistant.Answer(n, "hello") || len(pieces) < 3 {
+			t.Errorf("%q", pieces)
+		}
+	}
+	for b, want := range map[homeassistant.Behaviour]string{homeassistant.SSML: "Answer 3 to hello.", homeassistant.Silent: "好的。", homeassistant.NoIntent: "Sorry, I couldn't understand that"} {
+		f.Behave(b)
+		if text, err := read(t, m, ask("hello", "d1")); err != nil || !strings.Contains(want+strings.Replace(want, "3", "4", 1)+strings.Replace(want, "3", "5", 1), text) || text == "" {
+			t.Errorf("%v: %q, %v", b, text, err)
+		}
+	}
+	f.Behave(homeassistant.Answers)
+	providertest.TestLLMFailure(t, model(t, f, map[string]any{"pipeline": "none"}), ask("hello", "d1"), providers.BadRequest)
+}
+
+func TestStreamContract(t *testing.T) {
+	providertest.TestModelContract(t, providertest.Case{
+		Kind: Kind(), Fake: func(t testing.TB) *servicetest.Server { return homeassistant.New(t).Server },
+		Section: func(s *service.Section) { s.Settings = map[string]any{"pipeline": "preferred"} },
+	})
+}
+
+func FuzzStream(f *testing.F) {
+	phrases, err := prompts.Load("")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(`{"type":"event","event":{"type":"intent-progress","data":{"chat_log_delta":{"role":"assistant","content":"a"}}}}`)
+	f.Add(`{"type":"event","event":{"type":"intent-end","data":{"intent_output":{"conversation_id":"c","response":{"speech":{}}}}}}`)
+	f.Add(`{"type":"result","success":false,"error":{"code":3}}`)
+	f.Fuzz(func(_ *testing.T, body string) {
+		_, _ = (&stream{w: &wire{phrases: phrases, s: service.Section{Settings: map[string]any{"pass_on": true}}}, turn: &platform.Turn{}}).Event(sse.Event{Data: []byte(body)}, func(providers.Delta) {})
+	})
 }
 
 func FuzzRead(f *testing.F) {

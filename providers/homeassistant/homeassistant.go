@@ -31,7 +31,7 @@ func Kind() service.Kind {
 	return service.Kind{
 		Type: "home-assistant", Title: "Home Assistant", Address: address, Extra: true,
 		Env:  []service.Env{{Field: service.Key, Name: "HASS_TOKEN"}}, // that it is there does not mean that a home is to be the model
-		More: []service.Setting{{Name: "agent_id"}, {Name: "language"}, {Name: "pass_on", Type: service.Flag}},
+		More: []service.Setting{{Name: "agent_id"}, {Name: "language"}, {Name: "pass_on", Type: service.Flag}, {Name: "pipeline"}},
 		LLM:  func(s service.Section) (providers.LLM, error) { return New(s) },
 	}
 }
@@ -48,18 +48,32 @@ func New(s service.Section) (*platform.Model, error) {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
 	o.Lines, o.JSON = true, true
-	return platform.New(platform.Options{Options: o, Can: providers.Capabilities{OwnTools: true}, Idle: idle, Log: s.Log}, &wire{s, at, phrases}), nil
+	w := &wire{s: s, at: at, phrases: phrases, pipeline: s.Text("pipeline", "")}
+	if w.pipeline != "" {
+		dialer, err := transport.NewDialer(transport.DialerOptions{Account: o.Account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		client := *o.Client
+		client.Transport = &sockets{dialer, s.Key, cmp.Or(client.Transport, http.DefaultTransport)}
+		o.Client, w.at.Client = &client, &client
+	}
+	return platform.New(platform.Options{Options: o, Can: providers.Capabilities{OwnTools: true}, Idle: idle, Log: s.Log}, w), nil
 }
 
 // wire makes the requests.
 type wire struct {
-	s       service.Section
-	at      generation.Endpoint
-	phrases *prompts.Set
+	s        service.Section
+	at       generation.Endpoint
+	phrases  *prompts.Set
+	pipeline string // by which the answer is streamed; "": it comes in one piece
 }
 
 // Request makes the request of a turn.
 func (w *wire) Request(ctx context.Context, t *platform.Turn) (*http.Request, error) {
+	if w.pipeline != "" {
+		return w.run(ctx, t)
+	}
 	body := map[string]any{"text": t.NewestText()}
 	if lang := w.s.Text("language", t.Language); lang == "zh" { // it is asked for the country, too
 		body["language"] = "zh-cn"
@@ -84,8 +98,11 @@ func (w *wire) Stop(context.Context, *platform.Turn) (*http.Request, error) { re
 // Judge knows of no codes. A dialogue that is gone is begun anew by Home Assistant itself.
 func (w *wire) Judge(*transport.Refusal) bool { return false }
 
-// Answer begins to read an answer, which comes in one piece.
+// Answer begins to read an answer, which comes in one piece unless it is streamed.
 func (w *wire) Answer(t *platform.Turn) generation.Answer {
+	if w.pipeline != "" {
+		return &stream{w: w, turn: t}
+	}
 	return &platform.Whole{Read: func(body []byte, give generation.Give) error {
 		said, err := w.read(body, t)
 		if err == nil {
