@@ -53,6 +53,7 @@ type DuplexDelta struct {
 	Text      string     // of what is spoken, to be added
 	Sound     Sound      // of it
 	ToolCalls []ToolCall // complete calls
+	Usage     Usage      // what the answer has cost; with the last delta, where it is known
 }
 
 // ToolResult is the result of a call, as the model is to read it.

@@ -63,7 +63,7 @@ func services(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		words = []string{"list"}
 	}
 	act := map[string]int{"list": 1, "test": 2, "voices": 2}[words[0]]
-	if act != len(words) || f.runs < 1 || f.role != "" && !slices.Contains([]string{"asr", "llm", "tts"}, f.role) {
+	if act != len(words) || f.runs < 1 || f.role != "" && !slices.Contains([]string{"asr", "llm", "tts", "realtime"}, f.role) {
 		flags.Usage()
 		return 2
 	}
@@ -174,7 +174,7 @@ func (t *trier) test(ctx context.Context, name string) error {
 
 // order puts the voice first, for the recogniser hears it.
 func order(r service.Role) int {
-	return slices.Index([]service.Role{service.TTS, service.ASR, service.LLM}, r)
+	return slices.Index([]service.Role{service.TTS, service.ASR, service.LLM, service.Realtime}, r)
 }
 
 func joinRoles(roles []service.Role) string {
@@ -217,6 +217,8 @@ func (t *trier) try(ctx context.Context, name string, one app.Tried, said string
 		}
 		fmt.Fprintf(t.out, "  %q: %s%s\n", heard.Text, message.Both("services/heard", partial, ms(heard.Final), heard.Wrong*100),
 			cost(price.Hearing(audio.Recognition.Duration(len(*sound)))))
+	case one.Duplex != nil:
+		return t.converse(ctx, one, price, said)
 	default:
 		thought, err := probe.Think(ctx, one.LLM, probe.Thermometer(message.In(text.Lang(t.f.language), "services/question"), t.f.language))
 		if err != nil {
@@ -244,31 +246,10 @@ func (t *trier) command(ctx context.Context, rules providers.LLM) error {
 
 // hear lets a recogniser hear a file, the voice of its own service, or the local one.
 func (t *trier) hear(ctx context.Context, ears providers.ASR, said string, sound *[]int16) (h probe.Heard, err error) {
-	if t.f.sound != "" {
-		f, err := os.Open(t.f.sound)
-		if err != nil {
+	if t.f.sound != "" || len(*sound) == 0 {
+		if *sound, err = t.recording(ctx, &said); err != nil {
 			return h, err
 		}
-		defer func() { _ = f.Close() }()
-		pcm, rate, err := file.ReadWAV(f)
-		if err != nil {
-			return h, err
-		}
-		if *sound, err = at16k(pcm, rate); err != nil {
-			return h, err
-		}
-		said = t.f.text
-	}
-	if len(*sound) == 0 {
-		voice := t.s.Try(ctx, "local", service.TTS)
-		if voice.Err != nil {
-			return h, fmt.Errorf("local: %w", voice.Err)
-		}
-		spoken, err := probe.Speak(ctx, voice.TTS, providers.TTSRequest{Text: said, Language: t.f.language})
-		if err != nil {
-			return h, err
-		}
-		*sound = spoken.PCM
 	}
 	return probe.Hear(ctx, ears, *sound, t.f.language, said)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"xiaozhi/internal/servicetest"
+	"xiaozhi/internal/servicetest/openairealtime"
 	"xiaozhi/internal/servicetest/openaispeech"
 )
 
@@ -19,6 +20,7 @@ func TestServices(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "new.yaml")
 	text := fmt.Sprintf(`
 asr: [mine, lost]
+realtime: [live, gemini-live]
 tts: [mine]
 llm: [rules]
 providers:
@@ -26,20 +28,24 @@ providers:
   wrong: {type: openai, base_url: "%s/v1", api_key: sk-wrong-key-000000}
   closed: {type: whisper-cpp, base_url: "http://127.0.0.1:1"}
   lost: {type: deepgram}
-`, fake.URL(), servicetest.Key, fake.URL())
+  live: {type: openai-realtime, base_url: "%s", api_key: %s, price: {minute: 0.5, input: 4}}
+`, fake.URL(), servicetest.Key, fake.URL(), openairealtime.New(t).URL(), servicetest.Key)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("DEEPGRAM_API_KEY", "")
+	t.Setenv("GEMINI_API_KEY", "")
 	for _, tt := range []struct {
 		args []string
 		code int
 		want []string
 	}{
-		{[]string{"list"}, 0, []string{"asr", "mine", "ok", "lost", "providers.lost.api_key"}},
+		{[]string{"list"}, 0, []string{"asr", "mine", "ok", "lost", "providers.lost.api_key", "realtime", "live", "gemini-live  -", "$GEMINI_API_KEY"}},
 		{[]string{"test", "mine", "--role", "tts", "--runs", "2", "--text", "ten signs!"}, 0, []string{"first sound after", "cost 0.020000"}},
 		{[]string{"test", "mine", "--role", "asr", "--text", servicetest.Words}, 0, []string{`"今天天气怎么样 and the lamp": first text`, "cost 0."}},
 		{[]string{"test", "wrong", "--role", "tts"}, 1, []string{"the key is wrong"}},
+		{[]string{"test", "live", "--runs", "1"}, 0, []string{"realtime  gpt-realtime at http", `"今天天气怎么样 and the lamp" → `, "first sound ", "the tool was NOT called", "cost 0."}},
+		{[]string{"test", "live", "--role", "tts"}, 1, []string{"live cannot do tts, only realtime"}},
 		{[]string{"test", "mine", "--role", "ears"}, 2, nil},
 		{[]string{"test", "depgram"}, 1, []string{"there is no service depgram (did you mean deepgram?)"}},
 		{[]string{"test", "auto"}, 1, []string{"auto is no service", "auto 不是一个服务"}},

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"xiaozhi/audio"
-	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -155,10 +154,7 @@ func Hear(ctx context.Context, ears providers.ASR, pcm []int16, language, said s
 	if err != nil {
 		return h, err
 	}
-	want := []rune(text.Bare(said))
-	if len(want) > 0 {
-		h.Wrong = min(float64(text.Edits(text.Bare(h.Text), text.Bare(said)))/float64(len(want)), 1)
-	}
+	h.Wrong = wrong(h.Text, said)
 	return h, nil
 }
 

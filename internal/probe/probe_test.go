@@ -60,3 +60,24 @@ func TestThinkRunsTheTool(t *testing.T) {
 		}
 	})
 }
+
+func TestConverseRunsTheTool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		call := []providertest.DuplexPart{{Delta: providers.DuplexDelta{
+			Heard: "how warm", ToolCalls: []providers.ToolCall{{ID: "1", Name: "get_temperature"}}, Usage: providers.Usage{Prompt: 5},
+		}}}
+		d := &providertest.Duplex{Script: [][]providertest.DuplexPart{
+			append([]providertest.DuplexPart{{Delay: 300 * time.Millisecond}}, providertest.Reply("hello", time.Second, "hi")...), call, providertest.Reply("", time.Second, "23"),
+		}}
+		got, err := Converse(t.Context(), d, Thermometer("", "en"), Utterance{"hallo", make([]int16, 16000)}, Utterance{"how warm", make([]int16, 8000)})
+		if err != nil || len(got) != 2 {
+			t.Fatal(got, err)
+		}
+		if c := got[0]; c.First != 300*time.Millisecond || c.Length != time.Second || c.Heard != "hello" || c.Wrong == 0 || c.Called {
+			t.Errorf("the first: %+v", c)
+		}
+		if c := got[1]; !c.Called || c.Text != "23" || c.Wrong != 0 || c.Usage.Prompt != 5 || d.Did() != `open, respond 1s, respond 500ms, respond get_temperature={"celsius": 23}, close` {
+			t.Errorf("the second: %+v, and it did %s", c, d.Did())
+		}
+	})
+}

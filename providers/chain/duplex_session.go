@@ -337,6 +337,9 @@ func (a *duplexAnswer) run(ctx context.Context, yield func(providers.DuplexDelta
 		} else if a.text != "" {
 			d.Text, a.text = a.text+d.Text, ""
 		}
+		a.record.Tokens.Prompt += d.Usage.Prompt
+		a.record.Tokens.Completion += d.Usage.Completion
+		a.record.Cached += d.Usage.Cached
 		a.s.take(d)
 		if a.left = !yield(d, nil); a.left {
 			return nil

@@ -18,6 +18,7 @@ import (
 const (
 	eventEndASR    = 400
 	eventInterrupt = 515
+	eventUsage     = 154
 	eventTTSEnded  = 359
 	eventASRInfo   = 450
 	eventASR       = 451
@@ -149,6 +150,8 @@ func (w *wire) take(f volcframe.Frame) (duplex.Event, error) {
 		done := w.asked && !w.stale
 		w.asked = w.asked && !done
 		return duplex.Event{Done: done}, nil
+	case eventUsage:
+		return duplex.Event{Usage: w.usage(f.Payload)}, nil
 	case eventASR, eventChat:
 	default:
 		return duplex.Event{}, nil
@@ -170,6 +173,17 @@ func (w *wire) take(f volcframe.Frame) (duplex.Event, error) {
 	}
 	w.heard = w.heard || words.Len() > 0
 	return duplex.Event{Heard: words.String()}, nil
+}
+
+// usage returns what an answer has cost. Its caller holds the lock.
+func (w *wire) usage(raw []byte) providers.Usage {
+	if w.stale {
+		return providers.Usage{}
+	}
+	return providers.Usage{
+		Prompt:     duplex.Count(raw, "usage.input_text_tokens", "usage.input_audio_tokens"),
+		Completion: duplex.Count(raw, "usage.output_text_tokens", "usage.output_audio_tokens"),
+	}
 }
 
 // samples returns sound of 16 bit, little endian, and keeps the half of a sample for the next.

@@ -30,11 +30,13 @@ type Event struct {
 	Done    bool  // the answer is complete, or waits for results
 	Doubt   error // the service complains, but may answer all the same
 	Leaving bool  // the connection ends soon, and is good for no other answer
+
+	Usage providers.Usage // of the answer so far
 }
 
 // empty says whether an event tells nothing.
 func (e Event) empty() bool {
-	return e.Heard == "" && e.More == "" && e.Text == "" && len(e.PCM) == 0 && len(e.Calls) == 0 && !e.Done && !e.Nearly
+	return e.Heard == "" && e.More == "" && e.Text == "" && len(e.PCM) == 0 && len(e.Calls) == 0 && !e.Done && !e.Nearly && e.Usage == (providers.Usage{})
 }
 
 // Wire is a connection of a service that takes sound. Receive belongs to one goroutine, all

@@ -128,6 +128,7 @@ func begin(t *testing.T, o Options, scripts ...*script) (providers.DuplexSession
 
 // heard sums up an answer.
 type heard struct {
+	usage       providers.Usage
 	words, text string
 	long        time.Duration
 	calls       []providers.ToolCall
@@ -146,6 +147,7 @@ func ask(ctx context.Context, s providers.DuplexSession, results []providers.Too
 			h.words = d.Heard
 		}
 		h.text += d.Text
+		h.usage.Completion += d.Usage.Completion
 		h.calls = append(h.calls, d.ToolCalls...)
 		if len(d.Sound.PCM) > 0 {
 			h.long += length(d.Sound)
@@ -258,7 +260,8 @@ func TestToolRound(t *testing.T) {
 			t.Errorf("got %+v", h)
 		}
 		w.answer = reply("b")
-		if h := ask(t.Context(), s, []providers.ToolResult{{ID: "1", Name: "lamp", Output: "done"}}, 0); h.err != nil || h.text != "hi there" {
+		w.answer[1].Usage.Completion, w.answer[4].Usage.Completion = 3, 8 // so far
+		if h := ask(t.Context(), s, []providers.ToolResult{{ID: "1", Name: "lamp", Output: "done"}}, 0); h.err != nil || h.text != "hi there" || h.usage.Completion != 8 {
 			t.Errorf("got %+v", h)
 		}
 		if got := w.done(); got != "commit results done" {

@@ -24,6 +24,7 @@ type loop struct {
 	doubt  error // what the service has complained of
 	long   time.Duration
 	text   int
+	usage  providers.Usage // newest
 }
 
 // run yields until the answer is complete.
@@ -80,6 +81,12 @@ func (l *loop) take(e Event) error {
 		l.heard = e.Heard
 	}
 	d := providers.DuplexDelta{Text: e.Text, ToolCalls: e.Calls}
+	if e.Usage != (providers.Usage{}) {
+		l.usage = e.Usage
+	}
+	if e.Done {
+		d.Usage, l.usage = l.usage, providers.Usage{}
+	}
 	if e.Heard+e.More != "" {
 		d.Heard = l.heard
 	}
@@ -106,7 +113,7 @@ func (l *loop) take(e Event) error {
 
 // give yields, and keeps what was said. It says whether more is wanted.
 func (l *loop) give(d providers.DuplexDelta, item string) bool {
-	if d.Heard == "" && d.Text == "" && len(d.Sound.PCM) == 0 && len(d.ToolCalls) == 0 {
+	if d.Heard == "" && d.Text == "" && len(d.Sound.PCM) == 0 && len(d.ToolCalls) == 0 && d.Usage == (providers.Usage{}) {
 		return true
 	}
 	l.mu.Lock()

@@ -116,6 +116,8 @@ type message struct {
 		} `json:"functionCalls"`
 	} `json:"toolCall"`
 	Away *struct{} `json:"goAway"`
+
+	Usage json.RawMessage `json:"usageMetadata"`
 }
 
 type words struct {
@@ -140,7 +142,11 @@ func (w *wire) take(raw []byte) (duplex.Event, error) {
 	if len(m.Error) > 0 {
 		return duplex.Event{}, fault(m.Error)
 	}
-	e := duplex.Event{Leaving: m.Away != nil}
+	e := duplex.Event{Leaving: m.Away != nil, Usage: providers.Usage{
+		Prompt:     duplex.Count(m.Usage, "promptTokenCount", "toolUsePromptTokenCount"),
+		Cached:     duplex.Count(m.Usage, "cachedContentTokenCount"),
+		Completion: duplex.Count(m.Usage, "responseTokenCount", "candidatesTokenCount", "thoughtsTokenCount"),
+	}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if m.Content != nil {

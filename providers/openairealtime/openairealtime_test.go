@@ -3,6 +3,7 @@ package openairealtime
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -225,6 +226,66 @@ func TestQwenHasTheOlderShape(t *testing.T) {
 	}
 	if text != "Hi." || n != outRate/10 || !strings.HasPrefix(s.query, "/api-ws/v1/realtime?model=qwen3.5-omni-flash-realtime") {
 		t.Errorf("text %q, %d samples, %s", text, n, s.query)
+	}
+}
+
+// TestEndings: what becomes of answers that end in another way than usual.
+func TestEndings(t *testing.T) {
+	const created = `{"type":"response.created","response":{"id":"r"}}`
+	for name, tt := range map[string]struct {
+		events []string
+		want   string // text, or what the error says
+		kind   providers.Kind
+		turns  int // how often the answer ends so, then it is the usual one
+	}{
+		"filtered": {[]string{created, `{"type":"response.done","response":{"id":"r","status":"incomplete","status_details":{"type":"incomplete","reason":"content_filter"}}}`}, "filter of contents", providers.BadRequest, 9},
+		"filtered later": {[]string{
+			created, `{"type":"response.audio_transcript.delta","response_id":"r","delta":"Well."}`,
+			`{"type":"response.done","response":{"id":"r","status":"incomplete","status_details":{"reason":"content_filter"}}}`,
+		}, "Well.", 0, 9},
+		"cancelled by the service": {[]string{created, `{"type":"response.done","response":{"id":"r","status":"cancelled","status_details":{"reason":"turn_detected"}}}`}, "cancelled before it has begun", providers.Unavailable, 9},
+		"members of anything": {[]string{
+			`{"type":"vendor.news","item":"x","response":5,"error":[],"delta":{}}`, created, `{"type":"response.audio_transcript.delta","response_id":"r","delta":"Hi."}`,
+			`{"type":"response.done","response":{"id":"r","status":"completed","usage":{"input_tokens":"many","output_tokens":12.0}}}`,
+		}, "Hi.", 0, 9},
+		"expired":  {[]string{`{"type":"error","error":{"type":"invalid_request_error","code":"session_expired","message":"Your session hit the maximum duration of 60 minutes."}}`}, "Hi.", 0, 1},
+		"nonsense": {[]string{`{"type":"response.created","response":7}`}, "not the JSON expected", providers.Unavailable, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			asked := 0
+			s := serve(t, func(kind string, _ map[string]any) []string {
+				mu.Lock()
+				defer mu.Unlock()
+				if kind != "response.create" {
+					return nil
+				}
+				if asked++; asked > 1 && asked <= tt.turns+1 {
+					return tt.events
+				}
+				return []string{created, `{"type":"response.audio_transcript.delta","response_id":"r","delta":"Hi."}`, `{"type":"response.done","response":{"id":"r","status":"completed"}}`, `{"type":"conversation.item.input_audio_transcription.completed","transcript":"x"}`}
+			})
+			session := open(t, ga, s, nil)
+			got := ""
+			for range 2 {
+				got = ""
+				_ = session.Write(make([]int16, 16000))
+				for d, err := range session.Respond(t.Context(), nil) {
+					if err != nil {
+						got += err.Error()
+						if failed, ok := errors.AsType[*providers.Error](err); !ok || failed.Kind != tt.kind {
+							t.Errorf("error %v, want kind %v", err, tt.kind)
+						}
+						continue
+					}
+					got += d.Text
+				}
+			}
+			if !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -15,6 +15,9 @@ import (
 	"xiaozhi/providers/transport"
 )
 
+// errExpired ends a connection that has lasted as long as the service lets it.
+var errExpired = errors.New("the session has lasted as long as it may")
+
 // stage is one of the stages of the answer that was asked for last.
 type stage int
 
@@ -44,6 +47,7 @@ type wire struct {
 
 	calls []providers.ToolCall // of the answer; belongs to the receiver
 	names map[string]string    // of functions, by item
+	said  bool                 // the answer has given sound or text
 	half  []byte               // of a sample, which the next message completes
 }
 
@@ -244,7 +248,7 @@ func (w *wire) created(id string) {
 	defer w.mu.Unlock()
 	switch {
 	case w.stage == wanted && (id == "" || id != w.dead):
-		w.stage, w.response, w.calls, w.half = running, id, nil, nil
+		w.stage, w.response, w.calls, w.half, w.said = running, id, nil, nil, false
 	case w.stage == dying && w.dead == "":
 		w.dead = id
 	}
@@ -259,7 +263,7 @@ func (w *wire) ours(id string) bool {
 		if id == "" || id == w.dead {
 			return false
 		}
-		w.stage, w.response, w.calls, w.half = running, id, nil, nil
+		w.stage, w.response, w.calls, w.half, w.said = running, id, nil, nil, false
 	case running:
 		return id == "" || w.response == "" || id == w.response
 	case none, dying:
@@ -276,8 +280,10 @@ func (w *wire) part(e event) (duplex.Event, error) {
 		if err != nil {
 			return duplex.Event{}, fmt.Errorf("sound is not the base64 expected: %w", err)
 		}
+		w.said = w.said || len(b) > 0
 		return duplex.Event{PCM: w.samples(b), Item: e.Item}, nil
 	case "response.output_audio_transcript.delta", "response.audio_transcript.delta", "response.output_text.delta", "response.text.delta":
+		w.said = w.said || e.Delta != ""
 		return duplex.Event{Text: e.Delta}, nil
 	case "response.output_item.added", "response.output_item.done":
 		if e.Thing.Type != "function_call" {
@@ -302,6 +308,9 @@ func (w *wire) call(id, name, arguments string) {
 		if c.ID == id {
 			return
 		}
+	}
+	if strings.TrimSpace(arguments) == "" {
+		arguments = "{}"
 	}
 	if id != "" && name != "" {
 		w.calls = append(w.calls, providers.ToolCall{ID: id, Name: name, Arguments: arguments})
@@ -342,13 +351,10 @@ func (w *wire) over(e event) (duplex.Event, error) {
 	calls := w.calls
 	w.calls = nil
 	clear(w.names)
-	if e.Whole.Status == "failed" {
-		if raw := e.Whole.Details.Error; len(raw) > 0 && string(raw) != "null" {
-			return duplex.Event{}, fault([]byte(`{"error":` + string(raw) + `}`))
-		}
-		return duplex.Event{}, transport.Refused(providers.Unavailable, "", "the answer has failed, and the service does not say why")
+	if err := w.failure(e, len(calls) > 0); err != nil {
+		return duplex.Event{}, err
 	}
-	return duplex.Event{Calls: calls, Done: true}, nil
+	return duplex.Event{Calls: calls, Done: true, Usage: usage(e.Whole.Usage)}, nil
 }
 
 // complaint is an error that may be of no importance: the connection stays.
@@ -364,6 +370,8 @@ func (w *wire) complaint(e event, raw []byte) (duplex.Event, error) {
 		return duplex.Event{}, nil
 	}
 	switch {
+	case strings.Contains(code, "expired") && strings.Contains(code, "session"):
+		return duplex.Event{}, errExpired // another connection goes on with what was said
 	case strings.Contains(code, "cancel"):
 		return duplex.Event{}, w.notCancelled()
 	case strings.Contains(code, "truncat") || strings.Contains(code, "audio_end"):
