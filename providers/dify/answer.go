@@ -28,13 +28,22 @@ type event struct {
 	Metadata struct {
 		Usage usage `json:"usage"`
 	} `json:"metadata"`
-	Data struct {
-		Text      string                     `json:"text"`
-		Reasoning string                     `json:"reasoning"`
-		Status    string                     `json:"status"`
-		Error     string                     `json:"error"`
-		Outputs   map[string]json.RawMessage `json:"outputs"`
-	} `json:"data"`
+	Data json.RawMessage `json:"data"` // of the steps of a workflow it may have any shape
+}
+
+// data holds the fields of a workflow's text and end.
+type data struct {
+	Text      string                     `json:"text"`
+	Reasoning string                     `json:"reasoning"`
+	Status    string                     `json:"status"`
+	Error     string                     `json:"error"`
+	Outputs   map[string]json.RawMessage `json:"outputs"`
+}
+
+// data reads what an event holds; nothing of what has another shape.
+func (e *event) data() (d data) {
+	_ = json.Unmarshal(e.Data, &d) // it keeps what it could read
+	return d
 }
 
 // usage counts tokens.
@@ -84,12 +93,12 @@ func (a *answer) Event(e sse.Event, give generation.Give) (bool, error) {
 		}
 	case "text_chunk":
 		if a.workflow {
-			a.say(ev.Data.Text, give)
+			a.say(ev.data().Text, give)
 		}
 	case "agent_thought":
 		give(providers.Delta{Thought: ev.Thought})
 	case "reasoning_chunk":
-		give(providers.Delta{Thought: ev.Data.Reasoning})
+		give(providers.Delta{Thought: ev.data().Reasoning})
 	case "message_replace": // of moderation: what was spoken is spoken
 		if !a.spoke {
 			a.say(ev.Answer, give)
@@ -129,9 +138,10 @@ func (a *answer) fault(ev *event) error {
 // finished reads the end of a workflow. That of a chatflow is no end of the answer, but
 // for one that was stopped.
 func (a *answer) finished(ev *event, give generation.Give) (bool, error) {
-	switch ev.Data.Status {
+	end := ev.data()
+	switch end.Status {
 	case "failed":
-		a.failed = cmp.Or(ev.Data.Error, "the workflow has failed")
+		a.failed = cmp.Or(end.Error, "the workflow has failed")
 		if a.workflow && !a.spoke {
 			return false, transport.Refused(providers.Unavailable, "", a.failed)
 		}
@@ -146,7 +156,7 @@ func (a *answer) finished(ev *event, give generation.Give) (bool, error) {
 		return false, nil
 	}
 	if !a.spoke {
-		text, err := a.result(ev.Data.Outputs)
+		text, err := a.result(end.Outputs)
 		if err != nil {
 			return false, err
 		}
@@ -174,6 +184,14 @@ func (a *answer) result(outputs map[string]json.RawMessage) (string, error) {
 	}
 	slices.Sort(names)
 	return "", transport.Refused(providers.BadRequest, "", fmt.Sprintf("the workflow has no output %q but %q: output in the settings names the one to be said", a.output, names))
+}
+
+// EOF ends an answer that was not complete: what has failed before is why.
+func (a *answer) EOF(generation.Give) error {
+	if a.failed != "" {
+		return transport.Refused(providers.Unavailable, "", a.failed)
+	}
+	return generation.ErrIncomplete
 }
 
 // End has nothing left to give.

@@ -2,6 +2,7 @@ package dify
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"xiaozhi/providers"
@@ -22,6 +23,22 @@ func TestResult(t *testing.T) {
 		if text != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s: %q, %v", c.outputs, text, err)
 		}
+	}
+}
+
+// Steps of a workflow may hold anything, and what has failed in one is said if nothing else tells.
+func TestSteps(t *testing.T) {
+	a, text := &answer{turn: &platform.Turn{}}, ""
+	for _, raw := range []string{
+		`{"event":"iteration_completed","data":{"outputs":[1,2],"error":{"a":1},"text":["x"]}}`, `{"event":"agent_log","data":"x"}`,
+		`{"event":"message","answer":"Hi","data":7}`, `{"event":"workflow_finished","data":{"status":"failed","error":"no model","outputs":[]}}`,
+	} {
+		if complete, err := a.Event(sse.Event{Data: []byte(raw)}, func(d providers.Delta) { text += d.Text }); complete || err != nil {
+			t.Errorf("%s: %v, %v", raw, complete, err)
+		}
+	}
+	if err := a.EOF(nil); text != "Hi" || err == nil || !strings.Contains(err.Error(), "no model") {
+		t.Errorf("%q, %v", text, err)
 	}
 }
 

@@ -47,6 +47,8 @@ func (w *words) Event(e sse.Event, give generation.Give) (bool, error) {
 	return false, nil
 }
 
+func (w *words) EOF(generation.Give) error { return generation.ErrIncomplete }
+
 func (w *words) End(generation.Give) error { return nil }
 
 // server speaks it.
@@ -57,6 +59,7 @@ type server struct {
 	slow   time.Duration
 	refuse bool // every dialogue is gone
 	lost   bool // those that have begun are
+	short  bool // answers break off
 	said   string
 	names  int
 }
@@ -95,7 +98,11 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = io.WriteString(w, "data: name "+talk+"\n\ndata: say a\n\ndata: say <think>b</think>c\n\ndata: end\n\n")
+	reply := "data: name " + talk + "\n\ndata: say a\n\ndata: say <think>b</think>c\n\ndata: end\n\n"
+	if s.short {
+		reply = strings.TrimSuffix(reply, "data: end\n\n")
+	}
+	_, _ = io.WriteString(w, reply)
 }
 
 func (s *server) log() string {
@@ -252,6 +259,20 @@ func TestDialoguesOutliveTheProgram(t *testing.T) {
 		if text, err := read(t.Context(), c.m, c.req); err != nil || text != "ac" || s.log() != c.want {
 			t.Errorf("%q, %v, want %q", text, err, c.want)
 		}
+	}
+}
+
+// An answer whose stream has broken off goes on at the service: it is stopped there.
+func TestBrokenAnswersAreStopped(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.short = true
+	m := s.model(0)
+	if text, err := read(t.Context(), m, ask("d", "1")); err == nil || text != "ac" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := m.Close(); err != nil || s.log() != "ask , stop t1" {
+		t.Errorf("it was not stopped: %v", err)
 	}
 }
 

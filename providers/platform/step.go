@@ -61,8 +61,8 @@ func (a *answer) EOF(give generation.Give) error {
 	if !ok {
 		return generation.ErrIncomplete
 	}
-	a.s.turn.complete = true
 	err := ending.EOF(a.filter(give))
+	a.s.turn.complete = err == nil
 	if r, ok := errors.AsType[*transport.Refusal](err); ok {
 		a.s.wire.Judge(r)
 	}
