@@ -75,6 +75,7 @@ func (c *cast) Of(device, name string) (persona, bool) {
 	p.Revision = c.revision(p.Name)
 	p.Record = recordOf(cmp.Or(d.Record, string(p.Record), all.sound))
 	p.Language, p.Voice = text.TagOf(cmp.Or(first, second)), cmp.Or(voice, other)
+	p.RealtimeVoice = p.Voice // if it is one of that service's
 	return p, ok
 }
 

@@ -26,13 +26,13 @@ import (
 )
 
 // talking is a harness in real time, whose turns are answered by a service on a socket. The engines beside it are fakes.
-func talking(t *testing.T, kind string, fake *servicetest.Server, e script) *harness {
+func talking(t *testing.T, kind string, fake *servicetest.Server, e script, more ...string) *harness {
 	t.Helper()
 	cfg := mustLoadText(t, fmt.Sprintf(`
 realtime: [live]
 providers:
   live: {type: %s, base_url: "%s", app_id: %s, api_key: %s, proxy: none, price: {input: 1000}}
-`, kind, fake.WS(), servicetest.ID, servicetest.Key))
+`, kind, fake.WS(), servicetest.ID, servicetest.Key)+strings.Join(more, "\n"))
 	h := &harness{
 		t: t, log: &lockedBuffer{}, ln: pipes{make(chan net.Conn), make(chan struct{})},
 		vad: &providertest.VAD{}, asr: &providertest.ASR{Script: e.asr}, llm: &providertest.LLM{Script: e.llm}, tts: &providertest.TTS{},
@@ -166,11 +166,11 @@ func loud(pcm []int16) bool {
 	return n > len(pcm)/2
 }
 
-// TestRealtimeAbort: the button cuts the answer, and the service is told how much of it was heard: no more than was played.
+// TestRealtimeAbort: an agent has its voice. The button cuts the answer, and the service is told how much of it was heard: no more than was played.
 func TestRealtimeAbort(t *testing.T) {
 	t.Parallel()
 	fake := openairealtime.New(t)
-	h := talking(t, "openai-realtime", fake, script{})
+	h := talking(t, "openai-realtime", fake, script{}, "agents: {default: {voice: cedar}}")
 	ctx, d := h.connect(t)
 	sayAll(ctx, t, d, 1200*time.Millisecond)
 	firstFrame(ctx, t, d)
@@ -185,8 +185,9 @@ func TestRealtimeAbort(t *testing.T) {
 	played := aborted.Sub(r.FirstFrame)
 	end := regexp.MustCompile(`"audio_end_ms":(\d+)`)
 	for until := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		told := ""
+		told, voice := "", false
 		for _, q := range fake.Requests() {
+			voice = voice || strings.Contains(string(q.Body), `"voice":"cedar"`)
 			if m := end.FindSubmatch(q.Body); m != nil {
 				told = string(m[1])
 			}
@@ -194,6 +195,9 @@ func TestRealtimeAbort(t *testing.T) {
 		if ms, err := strconv.Atoi(told); err == nil {
 			if heard := time.Duration(ms) * time.Millisecond; heard <= 0 || heard > played+60*time.Millisecond {
 				t.Errorf("it is told that %v was heard, of %v that was played", heard, played)
+			}
+			if !voice {
+				t.Error("the voice of the agent was not asked for")
 			}
 			return
 		}
