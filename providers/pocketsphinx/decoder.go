@@ -37,6 +37,7 @@ type decoder struct {
 // with the same sound goes on from there.
 type past struct {
 	mean   cepstralMean
+	level  level
 	high   bool       // it is a high voice
 	frames []cepstrum // those that were searched, as long as it may be a phrase
 	long   bool       // there were more of them
@@ -112,7 +113,7 @@ func (d *decoder) hear(pcm []int16, stop func() bool) error {
 	d.raw = d.front().add(d.raw, pcm)
 	if d.onset != nil {
 		d.onset = append(d.onset, pcm...)
-		if len(d.raw) < meanHold {
+		if len(d.raw)-voiceIn(d.raw) < meanHold {
 			return nil
 		}
 		d.meet()
@@ -120,13 +121,15 @@ func (d *decoder) hear(pcm []int16, stop func() bool) error {
 	return d.search(stop)
 }
 
-// meet decides by the first frames what kind of voice it is and what their mean is.
+// meet decides by the first frames what kind of voice it is and what their mean is. Of the
+// quiet before the voice it leaves only the end.
 func (d *decoder) meet() {
 	if d.now.high = pitchOf(d.onset) >= highPitch; d.now.high {
 		d.high.begin()
 		d.raw = d.high.add(d.raw[:0], d.onset)
 	}
 	d.onset = nil
+	d.raw = slices.Delete(d.raw, 0, max(0, voiceIn(d.raw)-quietBefore))
 	d.now.mean.hear(d.raw...)
 	d.known = len(d.raw)
 }
@@ -138,6 +141,7 @@ func (d *decoder) search(stop func() bool) error {
 		if i >= d.known {
 			d.now.mean.hear(f)
 		}
+		d.now.level.hear(f)
 		d.clean = d.now.mean.remove(d.clean, f)
 	}
 	d.raw, d.known = d.raw[:0], 0

@@ -106,10 +106,12 @@ var typicalMean = cepstrum{58, 7, 5, 11, -4, 2, -4, 1, 1, 0, 0, -1, 2}
 const (
 	// meanWeight is the weight of the typical mean, in frames of 10 ms.
 	meanWeight = 50
-	// meanHold is the number of frames that are heard before the first is recognised, so
-	// that the mean is the speaker's and the microphone's own. It costs no delay
-	// at the end: recognising is four times as fast as speaking.
+	// meanHold is the number of frames, from the first voice on, that are heard before the first is
+	// recognised, so that the mean is the speaker's and the microphone's own. It costs
+	// little delay at the end: recognising is four times as fast as speaking.
 	meanHold = 100
+	// quietBefore is the number of quiet frames that are searched before the voice.
+	quietBefore = 25
 )
 
 // cepstralMean is the running mean of one utterance. Each utterance begins with

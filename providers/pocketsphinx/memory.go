@@ -54,7 +54,7 @@ func (m *memory) keep(pcm []int16) *heard {
 func (m *memory) settle(h *heard, p *past) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p != nil && endsQuiet(p.words) {
+	if p != nil && p.level.quiet >= quietFrames {
 		h.past, h.at = p, time.Now()
 	} else {
 		m.heard = slices.DeleteFunc(m.heard, func(other *heard) bool { return other == h })
@@ -98,16 +98,4 @@ func (m *memory) clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.heard = nil
-}
-
-// endsQuiet reports whether the words end in silence.
-func endsQuiet(words []segment) bool {
-	quiet := 0
-	for _, s := range slices.Backward(words) {
-		if !isFiller(s.word) {
-			break
-		}
-		quiet += s.frames
-	}
-	return quiet >= quietFrames
 }

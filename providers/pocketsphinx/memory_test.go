@@ -3,6 +3,7 @@ package pocketsphinx
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 // paused is what is known of an utterance that ended in silence.
 func paused() *past {
-	return &past{words: []segment{{word: "stop", frames: 40}, {word: "</s>", frames: 20}}}
+	return &past{words: []segment{{word: "stop", frames: 60}}, level: level{quiet: quietFrames}}
 }
 
 // soundOf is n samples that differ from those of another seed.
@@ -31,8 +32,8 @@ func TestMemoryFind(t *testing.T) {
 	first, second := paused(), paused()
 	m.settle(m.keep(short), first)
 	m.settle(m.keep(long), second)
-	m.settle(m.keep(soundOf(800, 1)), &past{words: []segment{{word: "sto", frames: 40}}}) // in the middle of a word
-	m.settle(m.keep(soundOf(900, 1)), nil)                                                // failed
+	m.settle(m.keep(soundOf(800, 1)), &past{words: []segment{{word: "sto", frames: 40}}, level: level{quiet: quietFrames - 1}}) // in the middle of a word
+	m.settle(m.keep(soundOf(900, 1)), nil)                                                                                      // failed
 	other := soundOf(2000, 1)
 	other[500]++
 	for _, c := range []struct {
@@ -129,9 +130,9 @@ func TestPauseIsNoEnd(t *testing.T) {
 		}
 		final = got
 	}
-	later := hear(t, r, inRoom(second.PCM()), nil, "zh")
-	if want := atPause.Text + " " + later.Text; atPause.Text == "" || final.Text != want || final.Rejected {
-		t.Errorf("heard %+v, want %q", final, want)
+	later, goesOn := strings.CutPrefix(final.Text, atPause.Text+" ")
+	if wrong, _ := speechtest.WER(second.Text, later); atPause.Text == "" || !goesOn || wrong > 1 || final.Rejected {
+		t.Errorf("heard %+v, want %q and %q", final, atPause.Text, second.Text)
 	}
 	if p, n := r.past.find(t.Context(), whole); p == nil || n != len(whole) {
 		t.Errorf("at the next pause %d of %d samples are known", n, len(whole))
