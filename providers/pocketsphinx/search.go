@@ -125,7 +125,7 @@ func isFiller(word string) bool {
 func isSilence(word string) bool { return word == "" || word[0] == '<' || word == "SIL" }
 
 // cleanText returns the words of a hypothesis without fillers and without the
-// numbers of second pronunciations: "the(2)" is "the".
+// numbers of second pronunciations ("the(2)" is "the"), and joins what is one word.
 func cleanText(hyp string) string {
 	var words []string
 	for w := range strings.FieldsSeq(hyp) {
@@ -134,7 +134,7 @@ func cleanText(hyp string) string {
 			words = append(words, strings.ToLower(w))
 		}
 	}
-	return strings.Join(words, " ")
+	return strings.Join(join(words), " ")
 }
 
 // textOf returns the words of a result without fillers.
