@@ -63,6 +63,7 @@ contract: ## all providers against the contract of their role, as a table: each 
 
 quality: ## how much of the recordings is recognised: the tables of providers/pocketsphinx/README.md
 	TEST_ALL=1 go test -v -timeout 60m -run '^TestQuality$$' ./providers/pocketsphinx
+	TEST_ALL=1 go test -v -timeout 10m -run '^TestNoSpeechHasWords$$' ./internal/app
 
 e2e: ## end to end only
 	@scripts/packages.sh test

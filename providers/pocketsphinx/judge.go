@@ -42,6 +42,9 @@ const (
 	hintedSlack = 8.0
 	poorFit     = -42.0
 	hintedFit   = 2.0
+	// surePosterior is the mean posterior of words from which nothing else could be heard: a
+	// badly fitting "thank you" is still one.
+	surePosterior = -5000.0
 	// fewForNoise is the number of words beside which noise proves nothing: a click
 	// before a single word is a good part of it.
 	fewForNoise = 2
@@ -62,14 +65,16 @@ type verdict struct {
 	fit      float64 // acoustic log score per frame of dictation's words; 0 is best
 	margin   float64 // by how much it is better than the phrases' score
 	doubt    float64 // what rejection looks at
+	motion   float64 // of the sound
 	words    int     // of dictation
+	sure     bool    // hardly another word fits in their places
 }
 
 // judge chooses between the phrases and dictation, and decides whether it
 // was English at all. hint is the language that is expected, "" for none: when it is
 // another than English, words that are none of the phrases are doubted sooner.
 func (m measurement) judge(hint string) verdict {
-	v := verdict{text: textOf(m.dictation)}
+	v := verdict{text: textOf(m.dictation), motion: m.motion}
 	spoken := v.weighWords(m.dictation)
 	v.weighMotion(m.motion)
 	v.rejected = v.doubt > v.limit() || tooLong(spoken, v.words)
@@ -77,8 +82,20 @@ func (m measurement) judge(hint string) verdict {
 	if hint != "" && !text.Lang(hint).IsEnglish() {
 		v.rejected = v.rejected || v.foreign()
 	}
-	v.rejected = v.rejected && !v.grammar
+	v.rejected = (v.rejected || saysNothing(v.text)) && !v.grammar
 	return v
+}
+
+// saysNothing reports whether all words only join others: a bar of music is heard as "but i" or "of if", and fits well.
+func saysNothing(text string) bool {
+	for word := range strings.FieldsSeq(text) {
+		switch word {
+		case "a", "an", "and", "as", "at", "but", "by", "for", "from", "i", "if", "in", "of", "or", "than", "the", "to", "with":
+		default:
+			return false
+		}
+	}
+	return text != ""
 }
 
 // weighWords doubts dictation's words: how badly they fit the sound and one
@@ -103,6 +120,7 @@ func (v *verdict) weighWords(words []segment) (spoken int) {
 	}
 	v.fit, spoken = perFrame(words)
 	if v.words > 0 && spoken > 0 {
+		v.sure = posterior/float64(v.words) >= surePosterior
 		v.doubt = -v.fit - language/float64(spoken) - posteriorWeight*posterior/float64(v.words) +
 			noiseWeight*noise/(noise+float64(spoken))
 	}
@@ -133,7 +151,11 @@ func (v *verdict) foreign() bool {
 	if v.words == 1 {
 		limit += hintedSlack
 	}
-	return v.doubt+hintedFit*max(0, poorFit-v.fit) > limit
+	misfit := max(0, poorFit-v.fit)
+	if v.sure {
+		misfit = 0
+	}
+	return v.doubt+hintedFit*misfit > limit
 }
 
 // tooLong reports whether the words cannot have been said in the frames.

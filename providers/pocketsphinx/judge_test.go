@@ -61,6 +61,11 @@ func TestJudge(t *testing.T) {
 		},
 		{"much of it is babble", measurement{dictation: append(
 			said(30, -30, -300, -6000, "and", "then", "in", "half", "for"), segment{word: "[SPEECH]", frames: 30})}, "and then in half for", false, true},
+		{"words that join nothing", measurement{dictation: said(30, -18, -300, -500, "but", "i")}, "but i", false, true},
+		{"words that join something", measurement{dictation: said(30, -18, -300, -500, "to", "me")}, "to me", false, false},
+		{"a phrase that joins nothing", measurement{
+			dictation: said(30, -18, -300, -500, "to", "a"), command: said(30, -18, 0, 0, "to", "a"),
+		}, "to a", true, false},
 		{"a click before a word", measurement{dictation: append(
 			said(30, -50, -300, -6000, "playback", "mode"), segment{word: "[NOISE]", frames: 15})}, "playback mode", false, false},
 		{"a cough in between", measurement{dictation: append(
@@ -80,6 +85,7 @@ func TestJudgeHint(t *testing.T) {
 	short := measurement{dictation: said(30, -30, -300, -500, "the", "top")}
 	doubtful := measurement{dictation: said(30, -50, -300, -8000, "set", "the", "table", "for", "two")}
 	misfit := measurement{dictation: said(30, -48, -300, -8000, "i", "cannot")}
+	thanks := measurement{dictation: said(40, -52, -230, -2300, "thank", "you")}
 	unsure := measurement{dictation: said(30, -40, -300, -36000, "anyhow")}
 	long := measurement{dictation: said(30, -30, -300, -500, "set", "the", "table")}
 	command := measurement{
@@ -101,6 +107,7 @@ func TestJudgeHint(t *testing.T) {
 		{"two words that fit well, Chinese expected", short, "zh", false},
 		{"two words that fit badly, no hint", misfit, "", false},
 		{"two words that fit badly, Chinese expected", misfit, "zh", true},
+		{"two words that fit badly, but nothing else does, Chinese expected", thanks, "zh", false},
 		{"one word that others might be, no hint", unsure, "", false},
 		{"one word that others might be, Chinese expected", unsure, "zh", true},
 		{"three words, Chinese expected", long, "zh", false},

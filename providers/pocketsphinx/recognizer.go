@@ -212,7 +212,7 @@ func (r *Recognizer) utterance(ctx context.Context, s *stream, req providers.ASR
 		return nothing, err
 	}
 	r.log.Debug("utterance judged", "grammar", v.grammar, "rejected", v.rejected,
-		"fit", v.fit, "margin", v.margin, "doubt", v.doubt, "words", v.words, "known", known)
+		"fit", v.fit, "margin", v.margin, "doubt", v.doubt, "motion", v.motion, "words", v.words, "known", known)
 	final := providers.Transcript{Text: v.text, Final: true, Rejected: v.rejected, Provider: r.name}
 	if v.text != "" && !v.rejected {
 		final.Language = "en"
