@@ -66,13 +66,12 @@ func TestNoWordsInNoise(t *testing.T) {
 
 func TestMotionOf(t *testing.T) {
 	t.Parallel()
+	speech := measured(t, promptNamed(t, speechtest.Prompts, "vm-msgsaved")).motion
 	d := borrowDecoder(t)
-	motion := func(pcm []int16) float64 { return hearAll(t, d, pcm, nil, func() {}).motion }
-	speech := motion(promptNamed(t, speechtest.Prompts, "vm-msgsaved").PCM())
 	if speech < leastMotion || speech > mostMotion {
 		t.Errorf("motion of speech %.1f", speech)
 	}
-	if tone := motion(inRoom(waveOf(1, notes(1000)))); tone > speech/2 {
+	if tone := hearAll(t, d, inRoom(waveOf(0.5, notes(1000))), nil, func() {}).motion; tone > speech/2 {
 		t.Errorf("motion of a tone %.1f, of speech %.1f", tone, speech)
 	}
 	if got := motionOf(make([]cepstrum, motionGap+fewMoved-1)); got != 0 {

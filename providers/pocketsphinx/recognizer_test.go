@@ -121,17 +121,18 @@ func hear(tb testing.TB, r *Recognizer, pcm []int16, phrases []string, hint stri
 
 func TestDictation(t *testing.T) {
 	t.Parallel()
-	r := open(t)
 	var wrong, words, rejected int
 	set := append(sample(t, speechtest.Prompts, 8, 4), sample(t, speechtest.Others, 2, 1)...)
 	for _, c := range set {
-		got := hear(t, r, inRoom(c.PCM()), nil, "zh")
-		e, n := speechtest.WER(c.Text, got.Text)
+		m := measured(t, c)
+		m.command = nil
+		got := m.judge("zh")
+		e, n := speechtest.WER(c.Text, got.text)
 		wrong, words = wrong+e, words+n
-		if got.Rejected {
+		if got.rejected {
 			rejected++
 		}
-		t.Logf("%2d/%2d %-30s %s", e, n, c.Name, got.Text)
+		t.Logf("%2d/%2d %-30s %s", e, n, c.Name, got.text)
 	}
 	if 100*wrong > 30*words {
 		t.Errorf("%d of %d words wrong, over 30 %%", wrong, words)
@@ -153,12 +154,10 @@ func phrasesOf(tb testing.TB) []string {
 
 func TestCommands(t *testing.T) {
 	t.Parallel()
-	r, phrases := open(t), phrasesOf(t)
 	right := 0
 	set := sample(t, speechtest.Commands, 3, 7)
 	for _, c := range set {
-		got := hear(t, r, inRoom(c.PCM()), phrases, "zh")
-		if got.Text == c.Text && !got.Rejected && got.Language == "en" {
+		if got := measured(t, c).judge("zh"); got.text == c.Text && !got.rejected {
 			right++
 		} else {
 			t.Logf("%s: heard %+v", c.Text, got)
@@ -171,10 +170,10 @@ func TestCommands(t *testing.T) {
 
 func TestSentencesAreNoCommands(t *testing.T) {
 	t.Parallel()
-	r, phrases := open(t), phrasesOf(t)
+	phrases := phrasesOf(t)
 	for _, c := range sample(t, speechtest.Prompts, 12, 2) {
-		if got := hear(t, r, inRoom(c.PCM()), phrases, "zh"); slices.Contains(phrases, got.Text) {
-			t.Errorf("%q was heard as the command %q", c.Text, got.Text)
+		if got := measured(t, c).judge("zh"); slices.Contains(phrases, got.text) {
+			t.Errorf("%q was heard as the command %q", c.Text, got.text)
 		}
 	}
 }
@@ -183,7 +182,11 @@ func TestMusicAndNoise(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	for _, c := range sample(t, speechtest.Music, 3, 1) {
-		if got := hear(t, r, inRoom(c.PCM()), []string{"stop"}, "zh"); got.Text != "" && !got.Rejected {
+		pcm := c.PCM()
+		if !testall.Running() {
+			pcm = pcm[:4*sampleRate] // music takes as long as ten voices
+		}
+		if got := hear(t, r, inRoom(pcm), []string{"stop"}, "zh"); got.Text != "" && !got.Rejected {
 			t.Errorf("music %s was heard as %q", c.Name, got.Text)
 		}
 	}
@@ -202,11 +205,12 @@ func TestMusicAndNoise(t *testing.T) {
 
 func TestRecognitionRepeatable(t *testing.T) {
 	t.Parallel()
-	r := open(t)
 	set := sample(t, speechtest.Prompts, 25, 2)
-	first := hear(t, r, set[0].PCM(), nil, "zh")
+	first := measured(t, set[0]).judge("zh")
+	r := open(t)
 	hear(t, r, set[1].PCM(), nil, "zh")
-	if again := hear(t, r, set[0].PCM(), nil, "zh"); again != first {
+	again := hear(t, r, inRoom(set[0].PCM()), phrasesOf(t), "zh")
+	if again.Text != first.text || again.Rejected != first.rejected || again.Language != "en" {
 		t.Errorf("first %+v, after another speaker %+v", first, again)
 	}
 }
@@ -281,7 +285,8 @@ func TestWriteLimits(t *testing.T) {
 	if err := s.Write(make([]int16, 64*sampleRate)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Write(make([]int16, 2*sampleRate)); err == nil {
+	// What may be known from an utterance before is taken at once, the rest waits.
+	if err := s.Write(make([]int16, 2*sampleRate+maxHeardSamples)); err == nil {
 		t.Error("66 s of waiting sound were taken")
 	}
 	s.CloseWrite()
