@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,7 +101,11 @@ func (d *Dialer) Dial(ctx context.Context, address string, header http.Header, p
 	}
 	inner := d.inner
 	inner.Subprotocols = protocols
+	way := &route{dial: d.inner.NetDialContext, choose: d.inner.Proxy, inner: d.inner.TLSClientConfig}
+	way.through(&inner)
+	arrived := context.AfterFunc(ctx, way.end)
 	conn, resp, err := inner.DialContext(ctx, u.String(), header)
+	arrived()
 	if err != nil {
 		d.give()
 		if resp == nil && ctx.Err() == nil && d.proxied(u) {
@@ -119,7 +124,9 @@ func (d *Dialer) proxied(u *url.URL) bool {
 	if d.inner.Proxy == nil {
 		return false
 	}
-	proxy, err := d.inner.Proxy(&http.Request{URL: u})
+	plain := *u
+	plain.Scheme = strings.Replace(u.Scheme, "ws", "http", 1) // by which the environment names proxies
+	proxy, err := d.inner.Proxy(&http.Request{URL: &plain})
 	return proxy != nil || err != nil
 }
 
