@@ -91,6 +91,18 @@ func TestGivenTokenIsTaken(t *testing.T) {
 	}
 }
 
+// What stands in for the service gives tokens, too, whatever its address begins and ends with.
+func TestTokenOfAnAddress(t *testing.T) {
+	for base, want := range map[string]string{
+		"": tokenAddress, "ws://h:1/ws/v1/": "http://h:1", "wss://h": "https://h", "http://h/p": "http://h/p", "ws://x-internal.aliyuncs.com:80/ws/v1": tokenAddress,
+	} {
+		g, err := newGateway(service.Section{BaseURL: base})
+		if err != nil || g.tokens.address != want {
+			t.Errorf("%s: %s, %v", base, g.tokens.address, err)
+		}
+	}
+}
+
 func TestSpeeds(t *testing.T) {
 	for speed, want := range map[float64]int{0: 0, 0.5: -500, 0.1: -500, 1: 0, 1.5: 250, 2: 500, 9: 500} {
 		if got := speechRate(speed); got != want {

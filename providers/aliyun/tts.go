@@ -32,6 +32,10 @@ const (
 )
 
 func newTTS(s service.Section) (providers.TTS, error) {
+	flows := s.Model(service.TTS, plain) == flowing
+	if flows && s.BaseURL == "" && s.Region == "" {
+		s.Region = "cn-beijing" // where the vendor documents those voices
+	}
 	g, err := newGateway(s)
 	if err != nil {
 		return nil, err
@@ -39,7 +43,6 @@ func newTTS(s service.Section) (providers.TTS, error) {
 	o := synthesis.Options{
 		Account: g.account, Tries: s.Tries(), Text: sound.Longest{Most: most}, Format: cmp.Or(s.Format, "pcm"), Rate: cmp.Or(s.Rate, rate), First: s.Timeouts.First, Next: s.Timeouts.Next,
 	}
-	flows := s.Model(service.TTS, plain) == flowing
 	if flows {
 		o.Keep = keep
 	}

@@ -123,7 +123,8 @@ func judge(r *transport.Refusal) {
 		return
 	}
 	if r.Status == http.StatusUnauthorized {
-		r.Text += " (a key belongs to one region: is that of the section the right one?)"
+		// Its "wrong API endpoint" is what a region is here.
+		r.Text = strings.Replace(r.Text, " or wrong API endpoint", "", 1) + " (a key belongs to one region: is that of the section the right one?)"
 		return
 	}
 	words := strings.ToLower(r.Text)

@@ -5,9 +5,9 @@ import (
 
 	"xiaozhi/internal/servicetest"
 	fake "xiaozhi/internal/servicetest/deepgram"
-	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
 
 func TestRecognition(t *testing.T) {
@@ -25,7 +25,7 @@ func TestRecognition(t *testing.T) {
 func TestVoice(t *testing.T) {
 	providertest.TestVoiceContract(t, providertest.Case{
 		Kind: Kind(), Fake: fake.New, Reuses: true,
-		Kinds: map[servicetest.Fault][]providers.Kind{},
+		Causes: map[servicetest.Fault][]transport.Cause{servicetest.WrongVoice: {transport.CauseModel}}, // which a voice is
 		Skip: map[servicetest.Fault]string{
 			servicetest.Parts: "a fault of recognition", servicetest.Late: "a fault of recognition",
 			servicetest.Closed: "a body of bare samples that ends too early is not known from a whole one",

@@ -87,7 +87,11 @@ func judge(r *transport.Refusal) {
 		r.Text += ": " + body.Exception
 	}
 	missing := strings.Contains(r.Text, "No such file") || strings.Contains(r.Text, "not exist") || strings.Contains(r.Text, "not found")
-	if r.Kind == providers.BadRequest && body.Exception != "" && !missing {
+	switch {
+	case r.Kind != providers.BadRequest || body.Exception == "":
+	case missing:
+		r.Text += " (is the clip of the voice there?)"
+	default:
 		r.Kind = providers.Unavailable
 	}
 }

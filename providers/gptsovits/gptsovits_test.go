@@ -81,7 +81,7 @@ func TestRefusalsAreJudged(t *testing.T) {
 	for body, want := range map[string]transport.Refusal{
 		`{"message":"text is required"}`:                                         {Kind: providers.BadRequest, Text: "text is required"},
 		`{"message":"tts failed","Exception":"CUDA out of memory"}`:              {Kind: providers.Unavailable, Text: "tts failed: CUDA out of memory"},
-		`{"message":"tts failed","Exception":"[Errno 2] No such file: ref.wav"}`: {Kind: providers.BadRequest, Text: "tts failed: [Errno 2] No such file: ref.wav"},
+		`{"message":"tts failed","Exception":"[Errno 2] No such file: ref.wav"}`: {Kind: providers.BadRequest, Text: "tts failed: [Errno 2] No such file: ref.wav (is the clip of the voice there?)"},
 		`<html>502`: {Kind: providers.BadRequest, Text: "<html>502"},
 	} {
 		r := transport.Refusal{Kind: providers.BadRequest, Text: body}

@@ -187,7 +187,7 @@ func (v *Voice) ask(ctx context.Context, req providers.TTSRequest, guard *transp
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body := &transport.GuardedReader{R: resp.Body, Guard: guard, First: first, Next: cmp.Or(limits.Next, nextTime)}
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		resp.Body = struct {
 			io.Reader
 			io.Closer
@@ -232,6 +232,9 @@ func drain(body io.Reader, guard *transport.Guard) {
 func (v *Voice) refused(r *transport.Refusal) error {
 	if v.o.Judge != nil {
 		v.o.Judge(r)
+	}
+	if words, ok := transport.Words([]byte(r.Text)); ok {
+		r.Text = words
 	}
 	return r
 }

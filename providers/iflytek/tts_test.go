@@ -2,6 +2,7 @@ package iflytek
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -43,6 +44,13 @@ func TestOralVoicesAreAsked(t *testing.T) {
 		if got := strings.Contains(string(b), `"oral":{"oral_level":"mid"`); err != nil || got != want {
 			t.Errorf("%s: %s", voice, b)
 		}
+	}
+}
+
+func TestRefusalWithoutData(t *testing.T) {
+	_, err := parseClassic([]byte(`{"code":11200,"message":"licc limit","sid":"s","data":""}`))
+	if r, ok := errors.AsType[*transport.Refusal](err); !ok || r.Code != "11200" {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -258,7 +258,11 @@ func TestInvalidSound(t *testing.T) {
 			o.Format = tt.asked
 			s.Reply(openaitest.Speak, openaitest.Sound(tt.media, tt.body, 1000))
 			_, _, err := speak(t.Context(), t, newTTS(t, o))
-			wantError(t, err, providers.Unavailable, tt.part)
+			kind := providers.Unavailable
+			if strings.HasPrefix(tt.name, "JSON error") { // its words say what sort it is of
+				kind = providers.BadRequest
+			}
+			wantError(t, err, kind, tt.part)
 		})
 	}
 }

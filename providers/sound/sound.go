@@ -208,11 +208,11 @@ func textInsteadOfSound(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	message, ok := transport.ErrorMessage(body)
+	message, ok := transport.Words(body)
 	if !ok {
 		message = string(body)
 	}
-	return &transport.Refusal{Text: "the server sent text instead of sound: " + message}
+	return transport.Refused(transport.KindOfWords(message), "", "the server sent text instead of sound: "+message)
 }
 
 // playPCM plays mono samples of 16 bit, little endian, until the end. What is

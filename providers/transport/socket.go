@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,6 +96,12 @@ func (d *Dialer) Dial(ctx context.Context, address string, header http.Header, p
 	header = header.Clone()
 	if header == nil {
 		header = http.Header{}
+	}
+	if password, ok := u.User.Password(); ok { // of a proxy before a server at home; a socket's address may not hold it
+		if header.Get("Authorization") == "" {
+			header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		}
+		u.User = nil
 	}
 	for name, value := range d.o.Headers {
 		header.Set(name, value.Reveal())

@@ -167,6 +167,45 @@ func TestRefusedUpgradeIsRead(t *testing.T) {
 	}
 }
 
+// A name and a password in an address go where the HTTP client puts them.
+func TestPasswordOfAnAddress(t *testing.T) {
+	var name, password string
+	var s *servicetest.Server
+	s = servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		name, password, _ = r.BasicAuth()
+		if c, ok := s.Socket(w, r, nil); ok {
+			_ = c.Close()
+		}
+	})
+	socket, err := dialer(t, DialerOptions{}).Dial(t.Context(), strings.Replace(s.WS(), "://", "://me:secret@", 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket.Close()
+	if name != "me" || password != "secret" {
+		t.Errorf("%q and %q", name, password)
+	}
+}
+
+func TestWordsOfAnyShape(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":{"message":"a","code":1}}`: "a", `{"code":20012,"message":"b","data":null}`: "b", `{"detail":"c"}`: "c", `{"error":"d"}`: "d",
+		`{"base_resp":{"status_code":1004,"status_msg":"e"}}`: "e", `{"Response":{"Error":{"Code":"X","Message":"f"}}}`: "f", `{"audio":"x"}`: "", `[1]`: "", `<html>`: "",
+	} {
+		if got, ok := Words([]byte(body)); got != want || ok != (want != "") {
+			t.Errorf("%s: %q", body, got)
+		}
+	}
+	for words, want := range map[string]providers.Kind{
+		"Invalid API key": providers.Unauthorized, "You have no credits": providers.NoCredit, "Rate limit reached": providers.RateLimited,
+		"voice not found": providers.BadRequest, "oops": providers.Unavailable,
+	} {
+		if got := KindOfWords(words); got != want {
+			t.Errorf("%s: %v", words, got)
+		}
+	}
+}
+
 func TestSocketsAreLimited(t *testing.T) {
 	var s *servicetest.Server
 	s = answer(t, func(c *websocket.Conn) { s.Hold(c) })
