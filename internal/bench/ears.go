@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -20,6 +21,7 @@ type ears struct {
 	words    []string
 	voiced   time.Duration // of the recording
 	lag, end time.Duration // of a word, of the text
+	asked    atomic.Int64  // utterances
 }
 
 // startEars starts one on a free port of 127.0.0.1.
@@ -65,7 +67,8 @@ func (e *ears) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if m.Speaking {
-			h.name = m.Name
+			e.asked.Add(1)
+			h.name, h.began, h.loud, h.told = m.Name, false, 0, 0
 			continue
 		}
 		h.later(e.end, "2pass-offline", strings.Join(e.words, " "), true)
@@ -95,11 +98,15 @@ func (h *hearing) sound(data []byte) {
 		return
 	}
 	h.loud += time.Duration(len(data)/2) * time.Second / time.Duration(uplink.Rate)
+	text := ""
 	for h.told < len(h.words) && h.loud >= h.voiced*time.Duration(h.told+1)/time.Duration(len(h.words)) {
-		text := h.words[h.told]
-		if h.told++; h.told > 1 {
-			text = " " + text
+		if h.told > 0 {
+			text += " "
 		}
+		text += h.words[h.told]
+		h.told++
+	}
+	if text != "" { // one message: two at the same time could overtake one another
 		h.later(h.lag, "2pass-online", text, false)
 	}
 }

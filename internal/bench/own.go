@@ -31,6 +31,7 @@ type settings struct {
 	ears   string        // the recogniser; empty: the stub
 	store  string        // store.driver; empty: as it is usual
 	more   string        // lines of more sections of providers
+	last   string        // lines of more sections
 }
 
 // own is our server, started by the bench.
@@ -111,7 +112,7 @@ providers:
   stub: {type: openai, base_url: %q, api_key: stub, model: stub}
 %svoice: {endpointing: {trigger: 200ms, commit: %s}}
 store: {driver: %s}
-`, cmp.Or(s.ears, "stub"), stubs, s.more, cmp.Or(s.commit, ownSilence), cmp.Or(s.store, storeOn))
+%s`, cmp.Or(s.ears, "stub"), stubs, s.more, cmp.Or(s.commit, ownSilence), cmp.Or(s.store, storeOn), s.last)
 }
 
 // up waits until the server has said where it is.
