@@ -93,6 +93,9 @@ func TestJudgeEars(t *testing.T) {
 			t.Errorf("%s: %+v", name, gain)
 		}
 	}
+	if all := judgeEars(pairsOf(250*time.Millisecond, busy[:5]...)); all[2].Untimed || !strings.HasSuffix(all[2].Note, "too few for an interval") {
+		t.Errorf("of five: %+v", all[2])
+	}
 	if all := judgeEars(nil); len(all) != 2 || all[0].judged().Verdict != None {
 		t.Errorf("of nothing: %+v", all)
 	}
