@@ -49,7 +49,7 @@ func services(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	flags.StringVar(&f.server, "server", "", message.Both("services/flag-server"))
 	flags.BoolVar(&f.json, "json", false, message.Both("services/flag-json"))
 	flags.StringVar(&f.role, "role", "", message.Both("services/flag-role"))
-	flags.StringVar(&f.language, "language", "zh", message.Both("services/flag-language"))
+	flags.StringVar(&f.language, "language", "", message.Both("services/flag-language"))
 	flags.StringVar(&f.text, "text", "", message.Both("services/flag-text"))
 	flags.StringVar(&f.save, "save", "", message.Both("services/flag-save"))
 	flags.StringVar(&f.sound, "sound", "", message.Both("services/flag-sound"))
@@ -62,8 +62,16 @@ func services(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	if len(words) == 0 {
 		words = []string{"list"}
 	}
-	act := map[string]int{"list": 1, "test": 2, "voices": 2}[words[0]]
-	if act != len(words) || f.runs < 1 || f.role != "" && !slices.Contains([]string{"asr", "llm", "tts", "realtime"}, f.role) {
+	acts := map[string]int{"list": 1, "test": 2, "voices": 2}
+	switch act := acts[words[0]]; {
+	case act == 0:
+		fmt.Fprintf(stderr, "xiaozhi services: %s\n", message.Both("services/act", words[0]))
+		return 2
+	case act > len(words):
+		fmt.Fprintf(stderr, "xiaozhi services: %s\n", message.Both("services/needs-name", words[0]))
+		return 2
+	}
+	if acts[words[0]] != len(words) || f.runs < 1 || f.role != "" && !slices.Contains([]string{"asr", "llm", "tts", "realtime"}, f.role) {
 		flags.Usage()
 		return 2
 	}
@@ -74,6 +82,9 @@ func services(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	}
 	defer s.Close()
 	t := &trier{s: s, f: f, out: stdout, server: f.client(flags, cfg, stdout)}
+	if t.f.language == "" && len(words) > 1 {
+		t.f.language = t.s.Language(words[1])
+	}
 	switch words[0] {
 	case "test":
 		err = t.test(ctx, words[1])
@@ -133,7 +144,7 @@ func (t *trier) test(ctx context.Context, name string) error {
 	case name == "auto":
 		return errors.New(message.Both("services/auto"))
 	case len(roles) == 0:
-		return errors.New(message.Both("services/unknown", name, t.s.Nearest(name)))
+		return t.unknown(name)
 	}
 	if t.f.role != "" {
 		if !slices.Contains(roles, service.Role(t.f.role)) {
@@ -170,6 +181,14 @@ func (t *trier) test(ctx context.Context, name string) error {
 		return errors.New(message.Both("services/failed"))
 	}
 	return nil
+}
+
+// unknown says that there is no service of a name, and which one was meant if that is only a slip away.
+func (t *trier) unknown(name string) error {
+	if meant, slip := t.s.Meant(name); slip {
+		return errors.New(message.Both("services/unknown-near", name, meant))
+	}
+	return errors.New(message.Both("services/unknown", name))
 }
 
 // order puts the voice first, for the recogniser hears it.
@@ -211,11 +230,11 @@ func (t *trier) try(ctx context.Context, name string, one app.Tried, said string
 		if err != nil {
 			return err
 		}
-		partial := message.Both("services/no-partial")
+		took := message.Both("services/heard-whole", ms(heard.Final), heard.Wrong*100)
 		if heard.Partial > 0 {
-			partial = ms(heard.Partial)
+			took = message.Both("services/heard", ms(heard.Partial), ms(heard.Final), heard.Wrong*100)
 		}
-		fmt.Fprintf(t.out, "  %q: %s%s\n", heard.Text, message.Both("services/heard", partial, ms(heard.Final), heard.Wrong*100),
+		fmt.Fprintf(t.out, "  %q: %s%s\n", plainText(heard.Text), took,
 			cost(price.Hearing(audio.Recognition.Duration(len(*sound)))))
 	case one.Duplex != nil:
 		return t.converse(ctx, one, price, said)
@@ -228,7 +247,7 @@ func (t *trier) try(ctx context.Context, name string, one app.Tried, said string
 		if !thought.Called {
 			called = message.Both("services/tool-not-called")
 		}
-		fmt.Fprintf(t.out, "  %q: %s; %s%s\n", thought.Text, message.Both("services/thought", ms(thought.First), ms(thought.Total), thought.Usage.Prompt, thought.Usage.Completion),
+		fmt.Fprintf(t.out, "  %q: %s; %s%s\n", plainText(thought.Text), message.Both("services/thought", ms(thought.First), ms(thought.Total), thought.Usage.Prompt, thought.Usage.Completion),
 			called, cost(price.Tokens(thought.Usage)))
 	}
 	return nil
@@ -270,7 +289,7 @@ func at16k(pcm []int16, rate int) ([]int16, error) {
 func (t *trier) voices(ctx context.Context, name string) error {
 	switch roles := t.s.Roles(name); {
 	case len(roles) == 0:
-		return errors.New(message.Both("services/unknown", name, t.s.Nearest(name)))
+		return t.unknown(name)
 	case !slices.Contains(roles, service.TTS) && !slices.Contains(roles, service.Realtime):
 		return errors.New(message.Both("services/wrong-role", name, service.TTS, joinRoles(roles)))
 	}

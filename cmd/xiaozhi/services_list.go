@@ -67,12 +67,13 @@ func serverOf(cfg *config.Config) string {
 // states shows what a running server tells.
 func (t *trier) states(s app.States) error {
 	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(w, "\t\t\t%s\t\n", message.Both("services/last-result"))
 	for _, c := range s.Chains {
 		if len(c.Agents) > 0 {
 			fmt.Fprintf(w, "%s\n", message.Both("services/of-agents", plainText(strings.Join(c.Agents, ", "))))
 		}
 		for _, m := range c.Members {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Role, plainText(m.Name), condition(m), plainText(m.About))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", c.Role, plainText(m.Name), condition(m), lastResult(m), plainText(m.About))
 			if m.Fault != "" {
 				when := ""
 				if !m.Failed.IsZero() {
@@ -85,23 +86,25 @@ func (t *trier) states(s app.States) error {
 	return w.Flush()
 }
 
-// condition says how a member is, and how long its last result took.
+// condition says how a member is.
 func condition(m app.MemberState) string {
-	var how string
 	switch m.Condition {
 	case chain.Closed:
-		how = message.Both("services/closed")
+		return message.Both("services/closed")
 	case chain.Open:
-		how = message.Both("services/open", m.Failures, (m.Rest+999)/1000)
+		return message.Both("services/open", m.Failures, (m.Rest+999)/1000)
 	case chain.HalfOpen:
-		how = message.Both("services/half-open")
-	default:
-		return message.Both("app/left-out")
+		return message.Both("services/half-open")
 	}
-	if m.First > 0 {
-		how += ", " + message.Both("services/last-result", m.First, clock(m.Given))
+	return message.Both("app/left-out")
+}
+
+// lastResult says how long the last result of a member took, and when that was.
+func lastResult(m app.MemberState) string {
+	if m.First == 0 {
+		return "-"
 	}
-	return how
+	return fmt.Sprintf("%.0f ms, %s", m.First, clock(m.Given))
 }
 
 // clock shows a time of today, or with its day.

@@ -309,13 +309,21 @@ func said(err error) string {
 	return transport.Plain(err)
 }
 
-// Nearest returns the name of a section or a type that was probably meant.
-func (s *Services) Nearest(name string) string {
+// Language returns the language in which a service is tried: Chinese, or the only one that it knows.
+func (s *Services) Language(name string) string {
+	if s.f.typeOf(name) == "pocketsphinx" {
+		return "en"
+	}
+	return "zh"
+}
+
+// Meant returns the name of a section or a type that was probably meant, if it is only a slip away.
+func (s *Services) Meant(name string) (meant string, slip bool) {
 	all := []string{"pocketsphinx", "rules", "local"}
 	for _, k := range s.f.kinds {
 		all = append(all, k.Type)
 	}
-	return prompts.Nearest(name, append(all, slices.Collect(maps.Keys(s.cfg.Providers))...))
+	return prompts.Misspelt(name, append(all, slices.Collect(maps.Keys(s.cfg.Providers))...))
 }
 
 // IsRules reports whether a name stands for the commands that need no model.
