@@ -68,22 +68,29 @@ func serverOf(cfg *config.Config) string {
 func (t *trier) states(s app.States) error {
 	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "\t\t\t%s\t\n", message.Both("services/last-result"))
+	var faults []string
 	for _, c := range s.Chains {
 		if len(c.Agents) > 0 {
 			fmt.Fprintf(w, "%s\n", message.Both("services/of-agents", plainText(strings.Join(c.Agents, ", "))))
 		}
 		for _, m := range c.Members {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", c.Role, plainText(m.Name), condition(m), lastResult(m), plainText(m.About))
-			if m.Fault != "" {
-				when := ""
-				if !m.Failed.IsZero() {
-					when = message.Both("services/last-failure", clock(m.Failed)) + ": "
-				}
-				fmt.Fprintf(w, "\t  %s%s\n", when, plainText(m.Fault))
+			what := m.About
+			switch {
+			case m.Condition == app.LeftOut:
+				what = m.Fault
+			case m.Fault != "":
+				faults = append(faults, fmt.Sprintf("%s %s: %s: %s", c.Role, m.Name, message.Both("services/last-failure", clock(m.Failed)), m.Fault))
 			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", c.Role, plainText(m.Name), condition(m), lastResult(m), plainText(what))
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, f := range faults {
+		fmt.Fprintln(t.out, plainText(f))
+	}
+	return nil
 }
 
 // condition says how a member is.

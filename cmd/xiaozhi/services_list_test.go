@@ -47,7 +47,7 @@ providers:
 	}
 	for _, want := range []string{
 		"the server at " + base + " runs", "asr  pocketsphinx  in use", "deepgram", "left out", "$DEEPGRAM_API_KEY",
-		"mine", "/v1", failed, "the key is wrong", "rules", "of the agents story", "realtime live in use / 在用 gpt-realtime at api.openai.com",
+		"mine", "/v1", failed, "the key is wrong", "rules", "of the agents story", "realtime live in use / 在用 - gpt-realtime at api.openai.com",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(shown), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("it does not say %q:\n%s", want, shown)
