@@ -53,7 +53,7 @@ func TestLanguageWithoutEngines(t *testing.T) {
 	bare(t)
 	const cloud = "providers: {cloud: {type: openai, base_url: 'http://127.0.0.1:9', api_key: k, asr_model: a, tts_model: t}}\n"
 	for config, want := range map[string][2]string{ // of which settings it is told, of recogniser and voice
-		"server: {language: ja}": {"Japanese (server.language)", "Japanese (server.language)"},
+		"server: {language: ja}\nagents: {anna: {language: de, realtime: [live]}}\nproviders: {live: {type: gemini-live, api_key: k}}": {"Japanese (server.language)", "Japanese (server.language)"},
 		cloud + "agents: {anna: {language: de, tts: [local, cloud]}, bob: {asr: [cloud]}}\ndevices: {'aa:bb:cc:00:11:22': {language: ko, agent: bob}}\nserver: {language: zh-TW}": {
 			"German (agents.anna.language)", "Korean (devices.aa:bb:cc:00:11:22.language)",
 		},

@@ -121,39 +121,38 @@ func (m musicLibrary) Next(id string) (next, title string, err error) {
 // their chains knows: all that is known of others is that the built-in ones are not among them.
 func (f *resolver) tellLanguages() {
 	cfg := f.cfg
-	f.tellLanguage("server.language", cfg.Server.Language, cfg.ASR, cfg.TTS)
-	chains := func(agent string) (asr, tts []string) {
-		p := cfg.Agents[agent]
-		asr, tts = cfg.ASR, cfg.TTS
-		if len(p.ASR) > 0 {
-			asr = p.ASR
-		}
-		if len(p.TTS) > 0 {
-			tts = p.TTS
-		}
-		return asr, tts
-	}
+	f.tellLanguage("server.language", cfg.Server.Language, config.Persona{})
 	for _, name := range slices.Sorted(maps.Keys(cfg.Agents)) {
-		asr, tts := chains(name)
-		f.tellLanguage("agents."+name+".language", cfg.Agents[name].Language, asr, tts)
+		f.tellLanguage("agents."+name+".language", cfg.Agents[name].Language, cfg.Agents[name])
 	}
 	for _, id := range slices.Sorted(maps.Keys(cfg.Devices.ByID)) {
 		d := cfg.Devices.ByID[id]
-		asr, tts := chains(cmp.Or(d.Agent, cfg.Agent.Prompt))
-		f.tellLanguage("devices."+id+".language", d.Language, asr, tts)
+		f.tellLanguage("devices."+id+".language", d.Language, cfg.Agents[cmp.Or(d.Agent, cfg.Agent.Prompt)])
 	}
 }
 
-func (f *resolver) tellLanguage(key, tag string, asr, tts []string) {
+// tellLanguage reports a language that no engine of an agent knows. A service that hears and speaks by itself may know it.
+func (f *resolver) tellLanguage(key, tag string, p config.Persona) {
 	lang := text.TagOf(tag)
 	if lang.IsOwn() {
 		return
 	}
+	or := func(own, all []string, r service.Role) []string {
+		if len(own) > 0 {
+			all = own
+		}
+		return f.expand(all, r)
+	}
+	for _, name := range or(p.Realtime, f.cfg.Realtime, service.Realtime) {
+		if m, there := f.made["S2S "+name]; there && m.err == nil {
+			return
+		}
+	}
 	name := lang.Name(text.English) + " (" + key + ")"
-	if f.allOf("ASR", f.expand(asr, service.ASR), "pocketsphinx") {
+	if f.allOf("ASR", or(p.ASR, f.cfg.ASR, service.ASR), "pocketsphinx") {
 		f.report.found("ASR", message.Both("app/no-ears-for", name))
 	}
-	if f.allOf("TTS", f.expand(tts, service.TTS), "local") {
+	if f.allOf("TTS", or(p.TTS, f.cfg.TTS, service.TTS), "local") {
 		f.report.found("TTS", message.Both("app/no-voice-for", name))
 	}
 }
