@@ -103,8 +103,8 @@ func judged(err error) error {
 		parts []string
 	}{
 		{providers.RateLimited, []string{"rate_limit", "rate limit", "throttl", "too many"}},
-		{providers.NoCredit, []string{"quota", "balance", "billing", "arrear", "insufficient"}},
-		{providers.Unauthorized, []string{"invalid_api_key", "api key", "api-key", "unauthorized"}},
+		{providers.NoCredit, []string{"quota", "balance", "billing", "arrear", "credit"}},
+		{providers.Unauthorized, []string{"invalid_api_key", "api key", "api-key", "unauthorized", "permission"}},
 		{providers.BadRequest, []string{"model_not_found", "model not", "modelnot", "voice", "invalidparameter"}},
 	} {
 		for _, part := range k.parts {

@@ -13,6 +13,7 @@ import (
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
+	"xiaozhi/providers/transport"
 )
 
 // scripted is a small server that answers each message as it is told, and keeps what came.
@@ -286,6 +287,21 @@ func TestEndings(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestKindsOfRefusals(t *testing.T) {
+	for words, want := range map[string]providers.Kind{
+		`{"error":{"code":"insufficient_quota","message":"You exceeded your current quota, please check your plan and billing details."}}`: providers.NoCredit,
+		`{"error":{"message":"You have insufficient permissions for this operation."}}`:                                                    providers.Unauthorized,
+		`{"error":{"code":"rate_limit_exceeded","message":"Rate limit reached."}}`:                                                         providers.RateLimited,
+		`{"error":{"code":"Arrearage","message":"Access denied, please make sure your account is in good standing."}}`:                     providers.NoCredit,
+		`{"error":{"type":"invalid_request_error","param":"session.audio.output.voice","message":"Invalid voice."}}`:                       providers.BadRequest,
+		`{"error":{"type":"server_error","message":"The server had an error while processing your request."}}`:                             providers.Unavailable,
+	} {
+		if refused, ok := errors.AsType[*transport.Refusal](fault([]byte(words))); !ok || refused.Kind != want {
+			t.Errorf("%s: %v, want %v", words, refused, want)
+		}
 	}
 }
 
