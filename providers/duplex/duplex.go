@@ -66,7 +66,12 @@ type Options struct {
 	Account transport.Account
 	// Dial opens a connection and returns when it takes sound. The end of ctx closes it,
 	// also later.
-	Dial  func(ctx context.Context, req providers.DuplexRequest) (Wire, error)
+	Dial func(ctx context.Context, req providers.DuplexRequest) (Wire, error)
+	// Resume opens a connection that goes on with the session of another, which the service
+	// has ended between two answers. What was said is not sent again. No wire and no error
+	// say that it cannot; nil: the service offers no such thing.
+	Resume func(ctx context.Context, req providers.DuplexRequest, ended Wire) (Wire, error)
+
 	Rate  int           // Hz of the answers' sound; 24000 if 0
 	Frame time.Duration // length of the pieces for Append; 100 ms if 0
 	Pace  float64       // how much faster than it is spoken sound may be sent; 0: as fast as it goes

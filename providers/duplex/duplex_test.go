@@ -443,6 +443,37 @@ func TestLeavingConnectionIsReplacedBetweenTurns(t *testing.T) {
 	})
 }
 
+// A session that the service ends between two answers goes on, unless it cannot or an answer was cut.
+func TestSessionsAreResumed(t *testing.T) {
+	for name, c := range map[string]struct{ can, cut bool }{"resumed": {true, false}, "lost": {false, false}, "cut": {true, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			first, next, again := newScript(append([]Event{{Leaving: true}}, reply("a")...)...), newScript(reply("b")...), newScript(reply("c")...)
+			resumed := 0
+			s, dials := begin(t, Options{Resume: func(_ context.Context, _ providers.DuplexRequest, ended Wire) (Wire, error) {
+				if resumed++; ended != Wire(first) || !c.can {
+					return nil, errors.New("not found")
+				}
+				return again, nil
+			}}, first, next)
+			defer s.Close()
+			for i := range 2 {
+				_ = s.Write(make([]int16, second))
+				cut := time.Duration(0)
+				if c.cut && i == 0 {
+					cut = 1
+				}
+				if h := ask(t.Context(), s, nil, cut); h.err != nil || h.text != "hi there" {
+					t.Errorf("%s: got %+v", name, h)
+				}
+				synctest.Wait()
+			}
+			if c.cut && resumed > 0 || !c.cut && resumed != 1 || name == "resumed" && *dials != 1 {
+				t.Errorf("%s: %d dials, %d times resumed", name, *dials, resumed)
+			}
+		})
+	}
+}
+
 func TestEndOfContextEndsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScript()

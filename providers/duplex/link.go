@@ -3,6 +3,7 @@ package duplex
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,9 @@ import (
 
 // errQuit ends a connection that is of no more use.
 var errQuit = errors.New("the connection is given up")
+
+// errLeft ends a connection that the service is about to end.
+var errLeft = fmt.Errorf("%w: the service ends it", errQuit)
 
 // link is a connection.
 type link struct {
@@ -26,8 +30,10 @@ type link struct {
 
 // keep holds a connection whenever there is something to do, until ctx ends.
 func (s *session) keep(ctx context.Context) {
+	var ended Wire // whose session may be gone on with; nil: there is none
 	for s.wanted(ctx) {
-		wire, err := s.dial(ctx)
+		wire, err := s.dialAfter(ctx, ended)
+		ended = nil
 		if err != nil {
 			s.lost(nil, err)
 			continue
@@ -36,8 +42,30 @@ func (s *session) keep(ctx context.Context) {
 		s.mu.Lock()
 		s.link, s.orders = l, nil
 		s.mu.Unlock()
-		s.lost(l, s.serve(ctx, l))
+		err = s.serve(ctx, l)
+		if s.resumable(err) {
+			ended = wire
+		}
+		s.lost(l, err)
 	}
+}
+
+// resumable reports whether the service has ended a session between two answers, for a reason of its own. After an answer
+// that was cut the service would remember more of it than was heard.
+func (s *session) resumable(err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answer == nil && !s.cutOff && (errors.Is(err, errLeft) || !errors.Is(err, errQuit))
+}
+
+// dialAfter opens a connection that goes on with the session of another, if it can, else a new one.
+func (s *session) dialAfter(ctx context.Context, ended Wire) (Wire, error) {
+	if ended != nil && s.o.Resume != nil {
+		if w, err := s.o.Resume(ctx, s.req, ended); w != nil && err == nil {
+			return w, nil
+		}
+	}
+	return s.dial(ctx)
 }
 
 // wanted waits until a connection is needed. It says whether the session goes on.
@@ -283,7 +311,7 @@ func (s *session) next(l *link) (do func(Wire) error, wait time.Duration) {
 		return Wire.Commit, 0
 	case a == nil && l.leaving.Load() && s.spoken.sent == 0:
 		s.link = nil
-		return quit, 0
+		return leave, 0
 	case a == nil || !s.o.Hold:
 		return s.piece(l, s.spoken, false)
 	}
@@ -291,6 +319,8 @@ func (s *session) next(l *link) (do func(Wire) error, wait time.Duration) {
 }
 
 func quit(Wire) error { return errQuit }
+
+func leave(Wire) error { return errLeft }
 
 // piece returns the sending of the next piece of an utterance; the last one may be short.
 func (s *session) piece(l *link, u *utterance, last bool) (do func(Wire) error, wait time.Duration) {

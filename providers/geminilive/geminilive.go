@@ -48,7 +48,7 @@ func Kind() service.Kind {
 		Voices: voices,
 		Extra:  true,
 		More: []service.Setting{
-			{Name: "version"}, {Name: "history", Values: []string{asContent, asInitial, asText}}, {Name: "language_code", Type: service.Flag},
+			{Name: "version"}, {Name: "history", Values: []string{asContent, asInitial, asText}}, {Name: "language_code", Type: service.Flag}, {Name: "resume", Type: service.Flag},
 		},
 		Realtime: build,
 	}
@@ -78,12 +78,27 @@ func build(s service.Section) (providers.Duplex, error) {
 	}
 	c := &client{dialer: dialer, section: s, address: base, setup: cmp.Or(s.Timeouts.First, setupTime)}
 	return duplex.New(duplex.Options{
-		Account: account, Dial: c.dial, Rate: outRate, Hold: true, Tries: s.Tries(), First: s.Timeouts.First, Next: s.Timeouts.Next,
+		Account: account, Dial: c.dial, Resume: c.resume, Rate: outRate, Hold: true, Tries: s.Tries(), First: s.Timeouts.First, Next: s.Timeouts.Next,
 	}), nil
 }
 
 // dial opens a session, and waits until it is set up.
 func (c *client) dial(ctx context.Context, req providers.DuplexRequest) (duplex.Wire, error) {
+	return c.open(ctx, req, "")
+}
+
+// resume goes on with a session that the service has ended, if it has left a handle.
+func (c *client) resume(ctx context.Context, req providers.DuplexRequest, ended duplex.Wire) (duplex.Wire, error) {
+	w, ok := ended.(*wire)
+	if !ok || w.left() == "" {
+		return nil, nil
+	}
+	req.History = nil
+	return c.open(ctx, req, w.left())
+}
+
+// open opens a session, or goes on with that of a handle.
+func (c *client) open(ctx context.Context, req providers.DuplexRequest, handle string) (duplex.Wire, error) {
 	header := http.Header{}
 	if c.section.Key != "" {
 		header.Set("X-Goog-Api-Key", c.section.Key.Reveal())
@@ -94,7 +109,7 @@ func (c *client) dial(ctx context.Context, req providers.DuplexRequest) (duplex.
 	}
 	socket.Limit(mostBytes)
 	w := &wire{Socket: socket}
-	if err := c.begin(w, req); err != nil {
+	if err := c.begin(w, req, handle); err != nil {
 		socket.Close()
 		return nil, judged(err)
 	}
@@ -102,8 +117,17 @@ func (c *client) dial(ctx context.Context, req providers.DuplexRequest) (duplex.
 }
 
 // begin sets a session up.
-func (c *client) begin(w *wire, req providers.DuplexRequest) error {
-	if err := w.WriteJSON(object{"setup": c.settings(req)}); err != nil {
+func (c *client) begin(w *wire, req providers.DuplexRequest, handle string) error {
+	setup := c.settings(req)
+	if c.section.Flag("resume", true) {
+		resumption := object{}
+		if handle != "" {
+			resumption["handle"] = handle
+		}
+		setup["sessionResumption"] = resumption
+	}
+	overlay(setup, c.section.Extra)
+	if err := w.WriteJSON(object{"setup": setup}); err != nil {
 		return err
 	}
 	for n := 0; ; n++ {
@@ -181,7 +205,6 @@ func (c *client) settings(req providers.DuplexRequest) object {
 		}
 		setup["tools"] = []object{{"functionDeclarations": functions}}
 	}
-	overlay(setup, c.section.Extra)
 	return setup
 }
 

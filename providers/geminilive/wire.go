@@ -28,6 +28,9 @@ type wire struct {
 	owed  bool // the end of an earlier turn has not come either
 	stale bool // what comes is of a turn that was given up
 
+	asked  bool   // for an answer, or handed over what it waits for
+	handle string // by which the session can be gone on with, all answers included; "": it cannot
+
 	half []byte // of a sample, which the next message completes; belongs to the receiver
 }
 
@@ -49,6 +52,7 @@ func (w *wire) Commit() error {
 	w.active = false
 	w.mu.Lock()
 	w.owed, w.open = w.owed || w.open, true
+	w.asked, w.handle = true, ""
 	w.mu.Unlock()
 	return w.WriteJSON(object{"realtimeInput": object{"activityEnd": object{}}})
 }
@@ -64,7 +68,7 @@ func (w *wire) Results(results []providers.ToolResult) error {
 		list[i] = object{"id": r.ID, "name": r.Name, "response": object{key: r.Output}}
 	}
 	w.mu.Lock()
-	w.open = true
+	w.open, w.asked, w.handle = true, true, ""
 	w.mu.Unlock()
 	return w.WriteJSON(object{"toolResponse": object{"functionResponses": list}})
 }
@@ -86,6 +90,13 @@ func (w *wire) Discard() error {
 		return duplex.ErrNotOffered
 	}
 	return nil
+}
+
+// left returns the handle by which the session can be gone on with; "" for none.
+func (w *wire) left() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.handle
 }
 
 // message is one of the service. Any of its members may be there.
@@ -115,7 +126,11 @@ type message struct {
 			Args json.RawMessage `json:"args"`
 		} `json:"functionCalls"`
 	} `json:"toolCall"`
-	Away *struct{} `json:"goAway"`
+	Away   *struct{} `json:"goAway"`
+	Resume *struct {
+		Handle    string `json:"newHandle"`
+		Resumable bool   `json:"resumable"`
+	} `json:"sessionResumptionUpdate"`
 
 	Usage json.RawMessage `json:"usageMetadata"`
 }
@@ -154,6 +169,11 @@ func (w *wire) take(raw []byte) (duplex.Event, error) {
 			return duplex.Event{}, err
 		}
 	}
+	if r := m.Resume; r != nil {
+		if w.handle = ""; r.Resumable && w.asked && !w.open { // one of before the answer would lose it
+			w.handle = r.Handle
+		}
+	}
 	if m.Call == nil || w.stale {
 		return e, nil
 	}
@@ -168,6 +188,7 @@ func (w *wire) take(raw []byte) (duplex.Event, error) {
 		e.Calls = append(e.Calls, providers.ToolCall{ID: f.ID, Name: f.Name, Arguments: arguments})
 	}
 	if len(e.Calls) > 0 { // the service waits for the results
+		w.asked, w.handle = false, ""
 		e.Done, w.owed, w.open = true, false, false
 	}
 	return e, nil
