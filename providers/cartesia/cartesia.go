@@ -172,14 +172,14 @@ func parse(b []byte) (message, error) {
 		Type    string          `json:"type"`
 		Context string          `json:"context_id"`
 		Data    string          `json:"data"`
-		Status  int             `json:"status_code"`
+		Status  transport.Int   `json:"status_code"`
 		Title   string          `json:"title"`
 		Message string          `json:"message"`
 		Code    string          `json:"error_code"`
 		Error   json.RawMessage `json:"error"`
 	}
-	if err := json.Unmarshal(b, &m); err != nil {
-		return message{}, fmt.Errorf("a message is not the JSON expected: %w", err)
+	if err := transport.Decode(b, &m); err != nil {
+		return message{}, err
 	}
 	out := message{context: m.Context}
 	switch m.Type {
@@ -196,7 +196,7 @@ func parse(b []byte) (message, error) {
 		if words == "" && json.Unmarshal(m.Error, &words) != nil {
 			words = string(m.Error)
 		}
-		r := transport.Refused(transport.KindOf(m.Status), m.Code, words)
+		r := transport.Refused(transport.KindOf(int(m.Status)), m.Code, words)
 		judge(r)
 		out.failed = r
 	}

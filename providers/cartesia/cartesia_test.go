@@ -87,6 +87,14 @@ func TestMessagesAreUnderstood(t *testing.T) {
 	}
 }
 
+// Numbers may come as texts, and members of other types are gone over.
+func TestOddMessages(t *testing.T) {
+	m, err := parse([]byte(`{"type":"error","status_code":"402","error":"no money","data":7,"context_id":"a"}`))
+	if r, ok := errors.AsType[*transport.Refusal](m.failed); err != nil || !ok || r.Kind != providers.NoCredit || r.Text != "no money" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte(`{"type":"chunk","context_id":"a","data":"AQI="}`))
 	f.Add([]byte(`{"type":"error","status_code":429,"message":"x"}`))

@@ -216,8 +216,8 @@ func parseVoice(b []byte) (spoken, error) {
 		Error    json.RawMessage `json:"error"`
 		Message  string          `json:"message"`
 	}
-	if err := json.Unmarshal(b, &m); err != nil {
-		return spoken{}, fmt.Errorf("a message is not the JSON expected: %w", err)
+	if err := transport.Decode(b, &m); err != nil {
+		return spoken{}, err
 	}
 	out := spoken{context: cmp.Or(m.Context, m.Context2)}
 	out.final = isTrue(m.Final) || isTrue(m.Final2)

@@ -41,7 +41,7 @@ func TestKindsOfFailures(t *testing.T) {
 			t.Errorf("%d: %v, want %v", code, got, want)
 		}
 	}
-	_, _, err := events()([]byte(`{"base_resp":{"status_code":2049,"status_msg":"invalid api key"},"trace_id":"t"}`))
+	_, _, err := events()([]byte(`{"base_resp":{"status_code":"2049","status_msg":"invalid api key"},"trace_id":"t"}`))
 	if refused, ok := errors.AsType[*transport.Refusal](err); !ok || refused.Kind != providers.Unauthorized || refused.LogID != "t" {
 		t.Errorf("error %v", err)
 	}

@@ -135,12 +135,12 @@ type report struct {
 	TraceID string `json:"trace_id"`
 	IsFinal bool   `json:"is_final"`
 	Data    *struct {
-		Audio  string `json:"audio"`
-		Status int    `json:"status"`
+		Audio  string        `json:"audio"`
+		Status transport.Int `json:"status"`
 	} `json:"data"`
 	BaseResp struct {
-		StatusCode int    `json:"status_code"`
-		StatusMsg  string `json:"status_msg"`
+		StatusCode transport.Int `json:"status_code"`
+		StatusMsg  string        `json:"status_msg"`
 	} `json:"base_resp"`
 }
 
@@ -153,7 +153,7 @@ const (
 
 // failure is the refusal in a report, or nil.
 func (r report) failure() error {
-	code := r.BaseResp.StatusCode
+	code := int(r.BaseResp.StatusCode)
 	switch {
 	case code == skippedEmpty, code == 0 && r.Event != "task_failed":
 		return nil

@@ -2,14 +2,13 @@ package minimax
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/httpvoice"
 	"xiaozhi/providers/service"
 	"xiaozhi/providers/sound"
+	"xiaozhi/providers/transport"
 )
 
 // plain makes the voice that speaks by plain requests.
@@ -35,8 +34,8 @@ func events() httpvoice.Opener {
 	heard := false
 	return func(event []byte) ([]byte, bool, error) {
 		var r report
-		if err := json.Unmarshal(event, &r); err != nil {
-			return nil, false, fmt.Errorf("an event is not the JSON expected: %w", err)
+		if err := transport.Decode(event, &r); err != nil {
+			return nil, false, err
 		}
 		if err := r.failure(); err != nil {
 			return nil, false, err

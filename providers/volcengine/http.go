@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -137,12 +135,12 @@ func (p *posted) receive() ([]byte, error) {
 		return nil, err
 	}
 	var line struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-		Data    []byte `json:"data"`
+		Code    transport.Int `json:"code"`
+		Message string        `json:"message"`
+		Data    []byte        `json:"data"`
 	}
-	if err := json.Unmarshal(event.Data, &line); err != nil {
-		return nil, fmt.Errorf("an answer is not the JSON expected: %w", err)
+	if err := transport.Decode(event.Data, &line); err != nil {
+		return nil, err
 	}
 	switch line.Code {
 	case 0:

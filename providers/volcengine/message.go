@@ -86,10 +86,19 @@ func merge(v any, extra map[string]any) ([]byte, error) {
 	return json.Marshal(m)
 }
 
+// additions is the member that holds JSON in a text. The settings may write it as an object.
+const additions = "additions"
+
 // overlay puts members over those of m, going into objects.
 func overlay(m, extra map[string]any) {
 	for name, value := range extra {
 		inner, isObject := value.(map[string]any)
+		if isObject && name == additions {
+			if b, err := json.Marshal(inner); err == nil {
+				m[name] = string(b)
+				continue
+			}
+		}
 		old, wasObject := m[name].(map[string]any)
 		if isObject && wasObject {
 			overlay(old, inner)

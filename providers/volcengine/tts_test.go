@@ -100,11 +100,13 @@ func TestSpeechRates(t *testing.T) {
 // What the settings add goes into the object that it belongs to.
 func TestExtraMembers(t *testing.T) {
 	v := &voices{section: service.Section{Speed: 1.5, Format: "mp3"}}
-	b, err := v.message(volcframe.EventStartSession, v.params("a"), map[string]any{"req_params": map[string]any{"audio_params": map[string]any{"emotion": "happy"}}})
+	b, err := v.message(volcframe.EventStartSession, v.params("a"), map[string]any{"req_params": map[string]any{
+		"audio_params": map[string]any{"emotion": "happy"}, "additions": map[string]any{"silence_duration": 100},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"emotion":"happy"`, `"speech_rate":50`, `"bit_rate":64000`, `"namespace":"BidirectionalTTS"`, `"speaker":"a"`} {
+	for _, want := range []string{`"emotion":"happy"`, `"speech_rate":50`, `"bit_rate":64000`, `"namespace":"BidirectionalTTS"`, `"speaker":"a"`, `"additions":"{\"silence_duration\":100}"`} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s is not in %s", want, b)
 		}
