@@ -61,7 +61,7 @@ func (e *echoing) Audio(turn uint64, packet []byte) (uint32, bool) {
 // hear sends what the microphone hears, a frame each 60 ms: the device, and the
 // user, who is nearer.
 func (e *echoing) hear(length time.Duration, user []int16) {
-	enc, err := audio.NewEncoder(audio.Recognition)
+	enc, err := audio.NewEncoderOf(audio.Recognition, audio.Device())
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func RecordScene(t *testing.T, file string, change func(*Options), tapeOf func(w
 	s.limits.Log = o.Log
 	opts, limits := tape.Wrap(o, s.limits)
 	tools := router.New(limits, tape.Sources(s.local(t), s.tools)...)
-	enc, err := audio.NewEncoder(audio.Recognition)
+	enc, err := audio.NewEncoderOf(audio.Recognition, audio.Device())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func TestTrialIsGivenUpAtOnce(t *testing.T) {
 			VAD: energyVAD{&detectors}, ASR: &scriptASR{lines: []string{"turn on", "turn on the lamp"}}, LLM: llm,
 			TTS: &toneTTS{rate: 16000}, Prompts: set, Devices: NewDevices(), Zone: time.UTC,
 		}, router.Options{})
-		enc, err := audio.NewEncoder(audio.Recognition)
+		enc, err := audio.NewEncoderOf(audio.Recognition, audio.Device())
 		if err != nil {
 			t.Fatal(err)
 		}

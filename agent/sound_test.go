@@ -75,7 +75,7 @@ func played(t *testing.T, k Keeper, p Persona, asr []string, script string) (pas
 			Keeper: k, Recall: func(m Memory) { past = m }, Persona: func(string) (Persona, bool) { return p, true },
 		}
 		v := connect(t, o, router.Options{})
-		enc, err := audio.NewEncoder(audio.Recognition)
+		enc, err := audio.NewEncoderOf(audio.Recognition, audio.Device())
 		if err != nil {
 			t.Fatal(err)
 		}

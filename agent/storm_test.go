@@ -147,7 +147,7 @@ func stormPackets(t *testing.T) (loud, mute []byte) {
 	t.Helper()
 	pcm := make([]int16, audio.Recognition.Samples())
 	packet := func() []byte {
-		enc, err := audio.NewEncoder(audio.Recognition)
+		enc, err := audio.NewEncoderOf(audio.Recognition, audio.Device())
 		if err != nil {
 			t.Fatal(err)
 		}

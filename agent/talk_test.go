@@ -51,7 +51,7 @@ type talker struct {
 
 func newTalker(t *testing.T, c talk, b *box) *talker {
 	t.Helper()
-	enc, err := audio.NewEncoder(audio.Recognition)
+	enc, err := audio.NewEncoderOf(audio.Recognition, audio.Device())
 	if err != nil {
 		t.Fatal(err)
 	}

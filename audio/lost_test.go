@@ -2,9 +2,12 @@ package audio
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"testing"
 	"time"
+
+	"github.com/hraban/opus"
 
 	"xiaozhi/audio/internal/dsp"
 )
@@ -27,15 +30,25 @@ func speechLike(rate, n int) []int16 {
 	return pcm
 }
 
-// encodeAll encodes pcm frame by frame, with in-band FEC if asked for.
+// newVoiceEncoder makes an encoder as others use it: SILK, or SILK and CELT together.
+func newVoiceEncoder(tb testing.TB, rate, bitrate int) *opus.Encoder {
+	tb.Helper()
+	e, err := opus.NewEncoder(rate, 1, opus.AppVoIP)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := errors.Join(e.SetComplexity(5), e.SetBitrate(bitrate)); err != nil {
+		tb.Fatal(err)
+	}
+	return e
+}
+
+// encodeAll encodes pcm frame by frame as devices do, with in-band FEC if asked for.
 func encodeAll(t *testing.T, f Format, pcm []int16, fec bool) [][]byte {
 	t.Helper()
-	e := newTestEncoder(t, f)
+	e := newVoiceEncoder(t, f.Rate, 24000)
 	if fec {
-		if err := e.opus.SetInBandFEC(true); err != nil {
-			t.Fatal(err)
-		}
-		if err := e.opus.SetPacketLossPerc(20); err != nil {
+		if err := errors.Join(e.SetInBandFEC(true), e.SetPacketLossPerc(20)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,7 +172,7 @@ func TestLossBeforeAnyPacket(t *testing.T) {
 func TestConcealmentFades(t *testing.T) {
 	f := Recognition
 	d, pcm := newTestDecoder(t, 16000), make([]int16, MaxFrameSamples(16000))
-	for _, p := range encodeTone(t, f, 10) {
+	for _, p := range encodeVoice(t, f, 10) {
 		if _, err := d.Decode(p, pcm); err != nil {
 			t.Fatal(err)
 		}
@@ -193,5 +206,41 @@ func TestEncoderBeginsAnew(t *testing.T) {
 	}
 	if again := encode(2); !bytes.Equal(first, again) {
 		t.Error("after Reset the encoder still knows what was before")
+	}
+}
+
+// TestStreamBeginsInAnyDecoder begins speech where the decoder has heard the end of other speech, which nobody tells the
+// encoder: its first packet is as loud as in a new decoder. A stream after Reset begins like one of a new encoder.
+func TestStreamBeginsInAnyDecoder(t *testing.T) {
+	f := Reply
+	sound, buf := speechLike(f.Rate, 4*f.Rate), make([]byte, MaxPacket)
+	old, used := newTestDecoder(t, f.Rate), make([]int16, MaxFrameSamples(f.Rate))
+	for at := range 40 {
+		e := newTestEncoder(t, f)
+		play := func(pcm []int16, decoders ...*Decoder) (loud []float64) {
+			n, err := e.Encode(pcm, buf)
+			for _, d := range decoders {
+				if n, err := d.Decode(buf[:n], used); err != nil || n != f.Samples() {
+					t.Fatal(n, err)
+				}
+				loud = append(loud, rms(used[f.Samples()/6:f.Samples()])) // behind the end of what was before
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return loud
+		}
+		for i := range 3 {
+			play(sound[i*f.Samples():][:f.Samples()], old)
+		}
+		play(make([]int16, f.Samples()), old)
+		if err := e.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		from := 240 * at
+		loud := play(sound[from:][:f.Samples()], old, newTestDecoder(t, f.Rate))
+		if ratio := loud[0] / loud[1]; ratio < 0.95 || ratio > 1.05 {
+			t.Errorf("speech that begins at sample %d is %.2f times as loud as in a new decoder", from, ratio)
+		}
 	}
 }

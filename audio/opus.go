@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hraban/opus"
+
+	"xiaozhi/audio/internal/libopus"
 )
 
 const (
@@ -17,10 +19,19 @@ const (
 	maxPacketDuration = 120 * time.Millisecond // RFC 6716, section 3.2, R5
 	dtxBytes          = 2                      // no longer packet says "nothing to hear"
 	pauseFade         = 5                      // ms
-
-	encoderBitrate    = 24000 // bit/s
-	encoderComplexity = 5
 )
+
+// Coding is what an encoder may spend.
+type Coding struct {
+	Bitrate    int // bit/s on average
+	Complexity int // 0 to 10; below 5 low voices get rough, below 1 a sound is heard before it begins
+}
+
+// Usual is the coding of speech for small loudspeakers (docs/decisions.md 30).
+func Usual() Coding { return Coding{Bitrate: 24000, Complexity: 5} }
+
+// Device is the coding of devices' microphones (docs/protocol.md 4.1), which makes SILK's packets. Simulated devices use it.
+func Device() Coding { return Coding{Bitrate: 17000} }
 
 // MaxFrameSamples returns the number of samples of the longest possible packet,
 // 120 ms, at that rate in Hz: how long Decode's buffer should be.
@@ -149,29 +160,30 @@ func (d *Decoder) Receive(packet []byte, pcm []int16) (int, error) {
 	return n, errors.Join(err, err2)
 }
 
-// Encoder turns mono PCM into Opus packets of one length. It is for one
-// goroutine: VoIP mode, complexity 5, 24 kbit/s on average.
+// Encoder turns mono PCM into Opus packets of one length. It is for one goroutine. It works in libopus's application
+// "audio" (docs/decisions.md 30): at the usual bitrate its packets are CELT's.
 type Encoder struct {
-	opus    *opus.Encoder
+	opus    *libopus.Encoder
 	silence []int16
 	last    int16 // the sample encoded last
-	rate    int
+	drift   drift
+	begins  bool // the next packet is the first of a stream
 }
 
 // NewEncoder makes an encoder for what devices accept (docs/protocol.md 4.2): 8000, 12000,
-// 16000, 24000 or 48000 Hz, and frames of 5, 10, 20, 40, 60, 80, 100 or 120 ms.
-func NewEncoder(f Format) (*Encoder, error) {
+// 16000, 24000 or 48000 Hz, and frames of 5, 10, 20, 40, 60, 80, 100 or 120 ms, with the usual coding.
+func NewEncoder(f Format) (*Encoder, error) { return NewEncoderOf(f, Usual()) }
+
+// NewEncoderOf is NewEncoder with another coding.
+func NewEncoderOf(f Format, c Coding) (*Encoder, error) {
 	if !slices.Contains([]time.Duration{5, 10, 20, 40, 60, 80, 100, 120}, f.Frame/time.Millisecond) || f.Frame%time.Millisecond != 0 {
 		return nil, fmt.Errorf("opus encoder: frames of %v, want 5, 10, 20, 40, 60, 80, 100 or 120 ms", f.Frame)
 	}
-	e, err := opus.NewEncoder(f.Rate, 1, opus.AppVoIP)
+	e, err := libopus.New(f.Rate, c.Bitrate, c.Complexity)
 	if err != nil {
-		return nil, fmt.Errorf("opus encoder for %d Hz: %w", f.Rate, err)
+		return nil, fmt.Errorf("opus encoder for %d Hz, %d bit/s, complexity %d: %w", f.Rate, c.Bitrate, c.Complexity, err)
 	}
-	if err := errors.Join(e.SetComplexity(encoderComplexity), e.SetBitrate(encoderBitrate)); err != nil {
-		return nil, fmt.Errorf("opus encoder for %d Hz: %w", f.Rate, err)
-	}
-	return &Encoder{opus: e, silence: make([]int16, f.Samples()), rate: f.Rate}, nil
+	return &Encoder{opus: e, silence: make([]int16, f.Samples()), drift: drift{rate: f.Rate}, begins: true}, nil
 }
 
 // Encode encodes exactly one frame of pcm into packet, which must have room for
@@ -183,29 +195,45 @@ func (e *Encoder) Encode(pcm []int16, packet []byte) (int, error) {
 	if len(packet) < MaxPacket {
 		return 0, fmt.Errorf("opus: a packet buffer of %d bytes, want %d", len(packet), MaxPacket)
 	}
-	n, err := e.opus.Encode(pcm, packet[:MaxPacket:MaxPacket])
+	n, err := e.encode(pcm, packet[:MaxPacket])
 	if err != nil {
 		return 0, fmt.Errorf("opus: encode %d samples: %w", len(pcm), err)
 	}
 	e.last = pcm[len(pcm)-1]
+	e.drift.add(pcm)
 	return n, nil
+}
+
+// encode makes the first packet of a stream so that it needs none before it: a decoder that goes on from other sound
+// would take the loudness of each band from that sound, and play the first syllable too softly.
+func (e *Encoder) encode(pcm []int16, packet []byte) (int, error) {
+	if !e.begins {
+		return e.opus.Encode(pcm, packet)
+	}
+	if err := e.opus.Independent(true); err != nil {
+		return 0, err
+	}
+	n, err := e.opus.Encode(pcm, packet)
+	e.begins = err != nil
+	return n, errors.Join(err, e.opus.Independent(false))
 }
 
 // Silence encodes one frame of silence as the next one of the stream: it leads from where the
 // sound was to zero, without a click, and the device's decoder fades out. Where the device has
 // not got the frames before it, as after a cut, Reset comes first, or the silence is noise.
 func (e *Encoder) Silence(packet []byte) (int, error) {
-	ramp := e.silence[:min(FadeSamples(e.rate), len(e.silence))]
-	RampOut(ramp, e.last)
+	faded := min(FadeSamples(e.drift.rate), len(e.silence))
+	RampOut(e.silence[:faded], e.last)
+	e.drift.settle(e.silence[:faded], e.silence[faded:])
 	n, err := e.Encode(e.silence, packet)
-	clear(ramp)
+	clear(e.silence)
 	return n, err
 }
 
 // Reset begins a new stream. It is called when the device has been given packets
 // of another encoder since the last of this one, or not all of this one's.
 func (e *Encoder) Reset() error {
-	e.last = 0
+	e.last, e.drift.value, e.begins = 0, 0, true
 	if err := e.opus.Reset(); err != nil {
 		return fmt.Errorf("opus: reset the encoder: %w", err)
 	}

@@ -47,6 +47,21 @@ func rms(pcm []int16) float64 {
 	return math.Sqrt(sum / float64(max(1, len(pcm))))
 }
 
+// encodeVoice gives count packets of a 440 Hz tone as a device makes them: SILK's.
+func encodeVoice(tb testing.TB, f Format, count int) [][]byte {
+	tb.Helper()
+	e, buf := newVoiceEncoder(tb, f.Rate, 24000), make([]byte, MaxPacket)
+	var packets [][]byte
+	for i := range count {
+		n, err := e.Encode(tone(f.Rate, 440, 10000, i*f.Samples(), f.Samples()), buf)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		packets = append(packets, bytes.Clone(buf[:n]))
+	}
+	return packets
+}
+
 // encodeTone gives count packets of a 440 Hz tone.
 func encodeTone(tb testing.TB, f Format, count int) [][]byte {
 	tb.Helper()
@@ -171,7 +186,7 @@ func TestSilenceEndsWithoutAClick(t *testing.T) {
 	if tone, end := largestStep(heard[cut-1000:cut]), largestStep(heard[cut-1:]); end > tone*3/2 {
 		t.Errorf("a step of %d in the end, %d within the tone", end, tone)
 	}
-	if loud := rms(heard[cut+Reply.Samples():]); loud > 100 {
+	if loud := rms(heard[cut+Reply.Samples():]); loud > 40 {
 		t.Errorf("after the end: loudness %.0f", loud)
 	}
 }
@@ -212,8 +227,8 @@ func TestDecoderRefuses(t *testing.T) {
 
 func TestPausesAdvance(t *testing.T) {
 	const silk20, silk60 = 0x08, 0x18 // wideband would be 0x48 and 0x58; the band does not matter
-	speech60 := encodeTone(t, Format{16000, 60 * time.Millisecond}, 3)
-	speech20 := encodeTone(t, Format{16000, 20 * time.Millisecond}, 3)
+	speech60 := encodeVoice(t, Format{16000, 60 * time.Millisecond}, 3)
+	speech20 := encodeVoice(t, Format{16000, 20 * time.Millisecond}, 3)
 	for name, c := range map[string]struct {
 		before [][]byte
 		pause  []byte
@@ -253,8 +268,8 @@ func TestPausesAdvance(t *testing.T) {
 }
 
 func TestRealDTXStream(t *testing.T) {
-	e, d := newTestEncoder(t, Recognition), newTestDecoder(t, 16000)
-	if err := e.opus.SetDTX(true); err != nil {
+	e, d := newVoiceEncoder(t, 16000, 24000), newTestDecoder(t, 16000)
+	if err := e.SetDTX(true); err != nil {
 		t.Fatal(err)
 	}
 	buf, pcm := make([]byte, MaxPacket), make([]int16, MaxFrameSamples(16000))

@@ -6,13 +6,10 @@ import (
 	"time"
 )
 
-// toned encodes so many frames of a tone.
+// toned encodes so many frames of a tone, as devices do.
 func toned(tb testing.TB, f Format, frames int) (packets [][]byte) {
 	tb.Helper()
-	enc, err := NewEncoder(f)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	enc := newVoiceEncoder(tb, f.Rate, 24000)
 	pcm, buf := make([]int16, f.Samples()), make([]byte, MaxPacket)
 	for n := range frames {
 		for i := range pcm {

@@ -29,10 +29,7 @@ func coderOf(packet []byte) string {
 // shortPackets encodes sound as packets of that length and bit rate.
 func shortPackets(t *testing.T, rate int, frame time.Duration, bitrate int, pcm []int16) [][]byte {
 	t.Helper()
-	e := newTestEncoder(t, Format{rate, frame}).opus
-	if err := e.SetBitrate(bitrate); err != nil {
-		t.Fatal(err)
-	}
+	e := newVoiceEncoder(t, rate, bitrate)
 	n := Format{rate, frame}.Samples()
 	buf := make([]byte, 4000)
 	var packets [][]byte

@@ -174,7 +174,7 @@ func instant(cloud *openaitest.Server) setup {
 // tone is a sine as a device's packets.
 func tone(t *testing.T, hz float64, length time.Duration) [][]byte {
 	t.Helper()
-	enc, err := audio.NewEncoder(audio.Format{Rate: 16000, Frame: 60 * time.Millisecond})
+	enc, err := audio.NewEncoderOf(audio.Recognition, audio.Device())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestUplinkDoesNotAllocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	var heard []wire.Item[turn.Effect]
-	enc, err := audio.NewEncoder(audio.Recognition)
+	enc, err := audio.NewEncoderOf(audio.Recognition, audio.Device())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // from it what the device has played meanwhile.
 func ExampleCanceller() {
 	packet := make([]byte, audio.MaxPacket)
-	encoder, err := audio.NewEncoder(audio.Recognition)
+	encoder, err := audio.NewEncoderOf(audio.Recognition, audio.Device())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -42,7 +42,7 @@ func voiced(rate int, length time.Duration, amplitude float64) []int16 {
 func TestSelfEcho(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &SelfEcho{}
-		enc, err := audio.NewEncoder(audio.Recognition)
+		enc, err := audio.NewEncoderOf(audio.Recognition, audio.Device())
 		if err != nil {
 			t.Fatal(err)
 		}

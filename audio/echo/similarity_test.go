@@ -12,7 +12,7 @@ import (
 // overOpus is speech as it comes out of a codec.
 func overOpus(t *testing.T, pcm []int16) []int16 {
 	t.Helper()
-	e, err := audio.NewEncoder(audio.Recognition)
+	e, err := audio.NewEncoderOf(audio.Recognition, audio.Device())
 	if err != nil {
 		t.Fatal(err)
 	}

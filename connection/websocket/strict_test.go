@@ -80,6 +80,16 @@ func (s *scriptedTalk) frame(loud bool) []byte {
 	return packet[:n]
 }
 
+// closing is the frame in which cut sound ends.
+func (s *scriptedTalk) closing() []byte {
+	packet := make([]byte, audio.MaxPacket)
+	n, err := s.enc.Silence(packet)
+	if err != nil {
+		panic(err)
+	}
+	return packet[:n]
+}
+
 // reply plays 17 frames, four ahead; an abort cuts it.
 func (s *scriptedTalk) reply(ctx context.Context, text string) {
 	s.turn++
@@ -114,7 +124,7 @@ func (s *scriptedTalk) pause(ctx context.Context, d time.Duration) bool {
 			return true
 		case ev := <-s.events:
 			if _, abort := ev.(wire.Abort); abort {
-				s.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: s.turn, Cut: true, Closing: s.frame(false)})
+				s.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: s.turn, Cut: true, Closing: s.closing()})
 				return false
 			}
 		}

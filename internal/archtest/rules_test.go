@@ -33,6 +33,7 @@ var rules = []rule{
 
 	{"audio", "", "formats and arithmetic"},
 	{"audio/internal/dsp", "", "the arithmetic of sound"},
+	{"audio/internal/libopus", "", "the encoder's one setting that the binding lacks"},
 	{"audio/echo", "audio audio/internal/dsp", "the canceller and the device's own voice"},
 	{"audio/file", "audio", "containers of sound"},
 	{"audio/track", "audio audio/file", "music"},

@@ -67,7 +67,7 @@ func pauses(length time.Duration) [][]byte {
 // room is the noise of a quiet room, which no detector takes for speech and
 // none can skip: white noise 50 dB under full scale, the same each time.
 func room(length time.Duration) ([][]byte, error) {
-	enc, err := audio.NewEncoder(uplink)
+	enc, err := audio.NewEncoderOf(uplink, audio.Device())
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func voiced(pcm []int16) []int16 {
 // all numbers 16 bit, little endian, but the first, which has 32. Zeros stand
 // behind the sound for as long as a device's encoder takes to send pauses.
 func encoded(pcm []int16) ([]byte, error) {
-	enc, err := audio.NewEncoder(uplink)
+	enc, err := audio.NewEncoderOf(uplink, audio.Device())
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (v *Voice) Say(ctx context.Context, pcm []int16) error {
 	if err := v.WaitMic(ctx); err != nil {
 		return err
 	}
-	enc, err := audio.NewEncoder(v.format())
+	enc, err := audio.NewEncoderOf(v.format(), audio.Device())
 	if err != nil {
 		return fmt.Errorf("say: %w", err)
 	}
@@ -145,7 +145,7 @@ func (v *Voice) pauses(chunk []int16) bool {
 
 // WakeBurst sends n frames of sound at once, as devices send what they heard of a wake word.
 func (v *Voice) WakeBurst(n int) error {
-	enc, err := audio.NewEncoder(v.format())
+	enc, err := audio.NewEncoderOf(v.format(), audio.Device())
 	if err != nil {
 		return fmt.Errorf("wake burst: %w", err)
 	}
