@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"xiaozhi/agent/speak"
@@ -92,7 +93,7 @@ func expected(home, lang text.Lang) text.Lang {
 // aloud answers by the sound of the utterances. When nothing comes of that, the recogniser hears
 // the same sound, and the turn is answered as any other.
 func (r *reply) answerAloud(ctx context.Context) error {
-	err := r.aloud.answer.Answer(ctx)
+	err := speak.Protect(r.log, "realtime", func() error { return r.aloud.answer.Answer(ctx) })
 	if err == nil && text.In(r.answer.Words(), r.exits) {
 		r.answer.Goodbye()
 	}
@@ -140,13 +141,14 @@ func (r *reply) heardAloud(now time.Time) {
 
 // reader recognises what was kept of an utterance.
 type reader struct {
+	log     *slog.Logger
 	asr     providers.ASR // nil: there is none
 	lang    text.Lang
 	phrases func() []string // nil: nothing is known
 }
 
 func (m *microphone) reader(p Persona, lang text.Lang) reader {
-	return reader{p.ASR, lang, m.o.Phrases}
+	return reader{m.o.Log, p.ASR, lang, m.o.Phrases}
 }
 
 // read returns the words of sounds that belong together. It waits for them.
@@ -154,7 +156,10 @@ func (r reader) read(ctx context.Context, sounds ...[]int16) turn.Text {
 	var last providers.Transcript
 	err := errNoRecogniser
 	if r.asr != nil {
-		last, err = r.transcribe(ctx, sounds)
+		err = speak.Protect(r.log, "recogniser", func() (err error) {
+			last, err = r.transcribe(ctx, sounds)
+			return err
+		})
 	}
 	said := turn.Text{Status: turn.Final, Words: last.Text, Lang: text.LangNamed(last.Language), Provider: last.Provider}
 	switch {
@@ -179,17 +184,16 @@ func (r reader) transcribe(ctx context.Context, sounds [][]int16) (last provider
 	if err != nil {
 		return last, err
 	}
+	var refused error
 	for _, pcm := range sounds {
-		if err := stream.Write(pcm); err != nil {
-			return last, err
-		}
+		refused = errors.Join(refused, stream.Write(pcm))
 	}
-	if err := stream.CloseWrite(); err != nil {
-		return last, err
+	if refused = errors.Join(refused, stream.CloseWrite()); refused != nil {
+		cancel() // it is read all the same: that frees it
 	}
 	for last, err = range stream.Transcripts() {
 		if err != nil || last.Final {
-			return last, err
+			return last, cmp.Or(refused, err)
 		}
 	}
 	return last, fmt.Errorf("%w: the recogniser gave no final transcript", turn.ErrFailed)
@@ -211,11 +215,7 @@ func (m *microphone) read(id uint64) {
 		defer stop()
 		defer cancel(turn.ErrDone)
 		var asked []timeline.Attempt
-		said := turn.Text{Status: turn.Failed, Err: turn.ErrFailed}
-		_ = speak.Protect(m.o.Log, "recogniser", func() error { // it is logged
-			said = reader.read(timeline.WithAttempts(ctx, func(a timeline.Attempt) { asked = append(asked, a) }), sound)
-			return nil
-		})
+		said := reader.read(timeline.WithAttempts(ctx, func(a timeline.Attempt) { asked = append(asked, a) }), sound)
 		said.Attempts = asked
 		m.o.Report(turn.Transcript{ID: id, Attempt: 1, Text: said})
 	})

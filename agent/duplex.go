@@ -278,7 +278,14 @@ func (s *sounds) Respond(ctx context.Context, results []providers.ToolResult) it
 			return
 		}
 		defer s.answered()
-		s.session.Respond(ctx, results)(yield)
+		for d, err := range s.session.Respond(ctx, results) {
+			if len(d.Sound.PCM)+len(d.Sound.Packets) > 0 {
+				s.pcm = nil // nobody else answers any more
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
 	}
 }
 

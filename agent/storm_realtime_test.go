@@ -119,6 +119,12 @@ func blowRealtime(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte
 		Devices: NewDevices(), Zone: time.UTC, IdleClose: 24 * time.Hour, Log: debugLog(&log), Features: allFeatures(songs),
 		Reply: audio.Format{Rate: 8000, Frame: 60 * time.Millisecond}, SlowAfter: 900 * time.Millisecond,
 	}
+	if seed%2 == 1 {
+		o.Realtime = stormDuplex{w}
+		if seed%4 == 3 {
+			o.ASR = nil
+		}
+	}
 	s := &storm{t: t, rnd: rand.New(rand.NewPCG(seed, 4)), loud: loud, mute: mute, connect: func() *visit {
 		return connect(t, o, router.Options{Log: o.Log, Jobs: []string{"dig*"}}, stormSource())
 	}}
@@ -143,10 +149,13 @@ func blowRealtime(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte
 	s.after()
 	s.post(wire.ListenStop{}, "listen stop, at last")
 	time.Sleep(time.Minute)
-	if n := w.streams.Load(); n != 0 {
+	if n := w.streams.Load(); n > seedTalks(seed) {
 		t.Errorf("%d recogniser streams are still open", n)
 	}
 	s.leave()
+	if n := w.streams.Load(); n != 0 {
+		t.Errorf("%d realtime sessions are still open", n)
+	}
 	o.Devices.Close()
 	detectors.Wait()
 	if n := len(songs.opened) - len(songs.closed); n != 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	mostSpoken = 5 * time.Second       // of sound wait to be cut into frames; then Add does
+	mostSpoken = 3 * time.Second       // of sound wait to be cut into frames; then Add does
 	lastWords  = 60 * time.Millisecond // of silence under words whose sound has ended already
 )
 
