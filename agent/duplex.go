@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -74,11 +75,19 @@ type partner struct {
 
 // same reports whether a session with p can go on with q.
 func (p *partner) same(q *partner) bool {
-	return p.provider == q.provider && p.agent == q.agent && p.revision == q.revision && p.prompt == q.prompt &&
+	return sameProvider(p.provider, q.provider) && p.agent == q.agent && p.revision == q.revision && p.prompt == q.prompt &&
 		p.language == q.language && p.voice == q.voice && p.version == q.version &&
 		slices.EqualFunc(p.tools, q.tools, func(a, b providers.ToolSpec) bool {
 			return a.Name == b.Name && a.Description == b.Description && string(a.Parameters) == string(b.Parameters)
 		})
+}
+
+// sameProvider reports whether two are known to be one.
+func sameProvider(a, b providers.Duplex) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // Begin says that an utterance begins, and reports whether it is to be answered by its sound.

@@ -198,7 +198,9 @@ func TestDuplexInput(t *testing.T) {
 		start: func(f func()) { f() },
 	}
 	partner := partner{provider: fake}
-	prepare := func() { d.prepare(partner, func() (providers.DuplexRequest, error) { return providers.DuplexRequest{}, nil }) }
+	prepare := func() {
+		d.prepare(partner, func() (providers.DuplexRequest, error) { return providers.DuplexRequest{}, nil })
+	}
 	second := make([]int16, 16000)
 	ask := func(ids ...uint64) {
 		t.Helper()

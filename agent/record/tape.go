@@ -17,7 +17,6 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
-	"xiaozhi/providers"
 )
 
 // Tape is one conversation being recorded. Its methods wrap what the
@@ -155,7 +154,7 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 func (t *Tape) agents(persona func(string) (agent.Persona, bool)) func(string) (agent.Persona, bool) {
 	var mu sync.Mutex
 	told := map[string]Agent{}
-	talkers := map[providers.Duplex]tapedDuplex{} // one each: a session is kept while it is the same
+	talkers := map[string]tapedDuplex{} // by name, one each: a session is kept while it is the same
 	return func(name string) (agent.Persona, bool) {
 		p, ok := persona(name)
 		now := Agent{Asked: name, Unknown: !ok, Settings: settingsOf(p)}
@@ -171,11 +170,11 @@ func (t *Tape) agents(persona func(string) (agent.Persona, bool)) func(string) (
 		mu.Lock()
 		defer mu.Unlock()
 		if p.Realtime != nil {
-			taped, known := talkers[p.Realtime]
-			if !known {
-				taped = newTapedDuplex(p.Realtime, t)
-				talkers[p.Realtime] = taped
+			taped, equal := newTapedDuplex(p.Realtime, t), reflect.ValueOf(p.Realtime).Comparable()
+			if before, known := talkers[p.Realtime.Name()]; known && equal && before.Duplex == p.Realtime {
+				taped = before
 			}
+			talkers[p.Realtime.Name()] = taped
 			now.Realtime, p.Realtime = p.Realtime.Name(), taped
 		}
 		if before, known := told[name]; !known || !reflect.DeepEqual(before, now) {

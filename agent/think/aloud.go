@@ -252,6 +252,7 @@ func (a *answer) take(ctx context.Context, name string, d providers.DuplexDelta)
 	if a.a.user.take(d.Heard) {
 		a.r.turn.Words = d.Heard
 	}
+	a.r.out.Times.Spent(timeline.Tokens{Prompt: d.Usage.Prompt, Completion: d.Usage.Completion})
 	if d.Text != "" {
 		a.st.text.WriteString(d.Text)
 		a.caption(a.st.split.Feed(d.Text))

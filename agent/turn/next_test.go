@@ -245,7 +245,10 @@ stage None, "closed" that nothing follows any more; "–" means that nothing is 
 and the user is speaking: over the reply where it is heard or a tool has run, else what will be answered. "Speech
 started" is new speech after the words that are being answered. "Resumed" is the user, who goes on; Resume is the
 reply. Held is for auto mode, Paused for realtime mode. Manual mode (push to talk) is as auto mode, but that the server
-never opens the microphone by itself (no Listen after abort, finished and stop) and holds no reply back. Limits that do
+never opens the microphone by itself (no Listen after abort, finished and stop) and holds no reply back. "Sound
+without words" is an utterance that a realtime service answers: at its end it is answered as it is, and its words are
+read first where they decide (over a reply, after a question, while there is music); the tables show it where there is
+no recogniser that could. Limits that do
 not show here (idle, late texts, announcements) are in the function's own tests and in the scenes of
 ` + "`agent/testdata/talk`" + `.
 `
