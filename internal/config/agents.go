@@ -228,5 +228,10 @@ func (ch checker) checkVoiceOf(c *Config, p Persona, at ...string) {
 		return
 	}
 	chain = slices.DeleteFunc(slices.Clone(chain), func(name string) bool { return name == "auto" })
-	ch.bad(at, "config/no-voice", p.Voice, strings.Join(chain, ", "), prompts.Nearest(p.Voice, LocalVoices()))
+	known := LocalVoices()
+	for _, names := range ch.types.realtimeVoices(c, p.Realtime) {
+		known = append(known, names...)
+	}
+	slices.Sort(known)
+	ch.bad(at, "config/no-voice", p.Voice, strings.Join(chain, ", "), prompts.Nearest(p.Voice, known))
 }

@@ -29,6 +29,7 @@ func TestSectionsOfServices(t *testing.T) {
 		"none is no ears":      {"asr: [none]", ":1: asr: none cannot do asr, only realtime", ""},
 		"a section of none":    {"providers:\n  none: {type: openai, api_key: k}", ":2: providers.none: the name none stands for no member", ""},
 		"agent's voice":        {"realtime: [openai-realtime]\nagents:\n  anna: {voice: marine, tts: [openai]}\n  bob: {voice: marin}\n  eve: {voice: x, realtime: [none], tts: [openai]}", "", ":3: agents.anna.voice: openai-realtime has no voice marine that is known here, and speaks with that of its section (did you mean marin?)"},
+		"voice of nobody":      {"tts: [local]\nagents:\n  eve: {voice: Puk, realtime: [gemini-live]}", ":3: agents.eve.voice: there is no voice Puk in the chain local (did you mean Puck?)", ""},
 		"device's voice":       {"realtime: [openai-realtime]\ndevices:\n  'aa:bb:cc:00:11:22': {voice: echoo}", "", ":3: devices.aa:bb:cc:00:11:22.voice: openai-realtime has no voice echoo"},
 		"wrong proxy":          {"providers:\n  openai: {api_key: k, proxy: 'me:secret@10.0.0.1'}", `providers.openai.proxy: "…@10.0.0.1" is no address`, ""},
 		"speed":                {"providers:\n  openai: {api_key: k, speed: 9}", "providers.openai.speed: 9 is not within", ""},
