@@ -1,18 +1,31 @@
 package generation
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
 
-// tags are the names of the tags that models put around their thoughts.
-func tags() []string { return []string{"think", "thinking", "thought"} }
+	"xiaozhi/providers"
+)
+
+// tags are the names of the tags that models put around what is not for the ear: their
+// thoughts, and calls of tools that their server has not recognised.
+func tags() []string { return []string{"think", "thinking", "thought", "tool_call"} }
+
+const (
+	callEnd = "</tool_call>"
+	maxCall = 64 << 10 // bytes of a call
+)
 
 // ThinkFilter tells <think>…</think> in a stream of text from the answer, and the other
 // tags that models put around thoughts. The tags may be split anywhere. An end without a
-// beginning, which some servers leave of a thought that they have taken out, is dropped. Its
-// zero value is ready.
+// beginning, which some servers leave of a thought that they have taken out, is dropped.
+// Calls in <tool_call>…</tool_call> are kept for Calls. Its zero value is ready.
 type ThinkFilter struct {
 	end   string // the tag that ends the thought that was begun; "": none was
 	held  string // the beginning of what may become a tag
-	solid bool   // white space before this, at the beginning and after a thought, is not part of the answer
+	call  strings.Builder
+	calls []string // that are whole
+	solid bool     // white space before this, at the beginning and after a thought, is not part of the answer
 }
 
 // Push takes the next piece and gives what is certain by now.
@@ -30,6 +43,7 @@ func (f *ThinkFilter) Push(piece string) (text, thought string) {
 		f.put(rest[:at], &texts, &thoughts)
 		rest = rest[at+len(tag):]
 		if end := strings.HasPrefix(tag, "</"); end {
+			f.close()
 			f.end, f.solid = "", false
 		} else {
 			f.end = "</" + tag[1:]
@@ -69,12 +83,20 @@ func (f *ThinkFilter) Flush() (text, thought string) {
 	f.held = ""
 	var texts, thoughts strings.Builder
 	f.put(held, &texts, &thoughts)
+	f.close() // the end of a call is left out by some models
 	return texts.String(), thoughts.String()
 }
 
 // put files a piece under text or thought.
 func (f *ThinkFilter) put(piece string, texts, thoughts *strings.Builder) {
-	if f.end != "" {
+	switch f.end {
+	case "":
+	case callEnd:
+		if f.call.Len() < maxCall {
+			f.call.WriteString(piece)
+		}
+		return
+	default:
 		thoughts.WriteString(piece)
 		return
 	}
@@ -83,6 +105,40 @@ func (f *ThinkFilter) put(piece string, texts, thoughts *strings.Builder) {
 		f.solid = piece != ""
 	}
 	texts.WriteString(piece)
+}
+
+// close ends a call.
+func (f *ThinkFilter) close() {
+	if f.end == callEnd {
+		f.calls = append(f.calls, f.call.String())
+		f.call.Reset()
+	}
+}
+
+// Calls returns the calls of tools that stood in the text, once each. What is no call is dropped.
+func (f *ThinkFilter) Calls() []providers.ToolCall {
+	var out []providers.ToolCall
+	for _, raw := range f.calls {
+		var c struct {
+			Name       string          `json:"name"`
+			Arguments  json.RawMessage `json:"arguments"`
+			Parameters json.RawMessage `json:"parameters"` // as some models call them
+		}
+		if json.Unmarshal([]byte(raw), &c) != nil || c.Name == "" {
+			continue
+		}
+		arguments := string(c.Arguments)
+		if len(c.Arguments) == 0 {
+			arguments = string(c.Parameters)
+		}
+		var inText string
+		if json.Unmarshal([]byte(arguments), &inText) == nil {
+			arguments = inText
+		}
+		out = append(out, providers.ToolCall{ID: NewID(), Name: c.Name, Arguments: string(Object(arguments))})
+	}
+	f.calls = nil
+	return out
 }
 
 // overlap returns the length of the longest end of text that tag begins with.

@@ -31,6 +31,29 @@ func TestThinkFilter(t *testing.T) {
 	}
 }
 
+// A call that a server has left in the text is made, not said.
+func TestCallsInText(t *testing.T) {
+	const in = `Sure. <tool_call>
+{"name":"lamp","arguments":{"on":true}}
+</tool_call><tool_call>{"name":"now","parameters":"{}"}</tool_call> Bye<tool_call>no call</tool_call><tool_call>{"name":"late"}`
+	for size := 1; size <= len(in); size++ {
+		var f ThinkFilter
+		text, got := "", ""
+		for rest := in; rest != ""; {
+			n := min(size, len(rest))
+			words, _ := f.Push(rest[:n])
+			text, rest = text+words, rest[n:]
+		}
+		words, _ := f.Flush()
+		for _, c := range f.Calls() {
+			got += c.Name + c.Arguments + " "
+		}
+		if text+words != "Sure. Bye" || got != `lamp{"on":true} now{} late{} ` || f.Calls() != nil {
+			t.Fatalf("in pieces of %d: %q, %q", size, text+words, got)
+		}
+	}
+}
+
 // filter sends text through in pieces.
 func filter(in string, size int) (text, thought string) {
 	var f ThinkFilter

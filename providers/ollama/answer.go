@@ -54,7 +54,7 @@ func (a *answer) Event(e sse.Event, give generation.Give) (bool, error) {
 		return false, fmt.Errorf("a line is not the JSON expected: %w", err)
 	}
 	text, thought := a.think.Push(l.Message.Content)
-	d := providers.Delta{Text: text, Thought: l.Message.Thinking + thought}
+	d := providers.Delta{Text: text, Thought: l.Message.Thinking + thought, ToolCalls: a.think.Calls()}
 	for _, c := range l.Message.ToolCalls {
 		made := providers.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: string(bytes.TrimSpace(c.Function.Arguments))}
 		if made.Name == "" {
@@ -81,6 +81,6 @@ func (a *answer) Event(e sse.Event, give generation.Give) (bool, error) {
 // End gives what was held back.
 func (a *answer) End(give generation.Give) error {
 	text, thought := a.think.Flush()
-	give(providers.Delta{Text: text, Thought: thought})
+	give(providers.Delta{Text: text, Thought: thought, ToolCalls: a.think.Calls()})
 	return nil
 }

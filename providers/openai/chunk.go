@@ -77,6 +77,13 @@ type wireUsage struct {
 	} `json:"completion_tokens_details"`
 }
 
+// UnmarshalJSON reads what it can: no answer fails for what it costs.
+func (u *wireUsage) UnmarshalJSON(raw []byte) error {
+	type plain wireUsage
+	_ = json.Unmarshal(raw, (*plain)(u))
+	return nil
+}
+
 func (u *wireUsage) usage() providers.Usage {
 	return providers.Usage{
 		Prompt: u.Prompt, Cached: max(u.Hit, u.Cached, u.InPrompt.Cached), Completion: u.Completion, Reasoning: u.InCompletion.Reasoning,
@@ -151,7 +158,7 @@ func (a *answer) piece(p *piece, give generation.Give) error {
 		a.reasoned.WriteString(thought)
 	}
 	text, inline := a.think.Push(p.Content.text + p.Refusal.text)
-	give(providers.Delta{Text: text, Thought: thought + p.Content.thought + inline})
+	give(providers.Delta{Text: text, Thought: thought + p.Content.thought + inline, ToolCalls: a.think.Calls()})
 	for _, call := range p.ToolCalls {
 		calls, err := a.calls.push(call)
 		give(providers.Delta{ToolCalls: a.owned(calls)}) // those that are complete by the piece
@@ -182,7 +189,7 @@ func (a *answer) finish(reason string) error {
 // End gives what was held back.
 func (a *answer) End(give generation.Give) error {
 	text, thought := a.think.Flush()
-	give(providers.Delta{Text: text, Thought: thought})
+	give(providers.Delta{Text: text, Thought: thought, ToolCalls: a.think.Calls()})
 	calls, err := a.calls.give(true)
 	if err != nil {
 		return err

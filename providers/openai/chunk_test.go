@@ -27,6 +27,8 @@ func TestDialects(t *testing.T) {
 		usage  providers.Usage
 	}{
 		{name: "a list of parts", events: []string{delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"Hello"}]}`), finish("stop")}, want: said{text: "Hello", thought: "hm"}},
+		{name: "costs of another shape", events: []string{delta(`{"content":"Hello"}`), `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":"many","prompt_tokens_details":[]}}`, finish("stop")}, want: said{text: "Hello"}, usage: providers.Usage{Prompt: 9}},
+		{name: "thoughts and calls in the text", events: []string{delta(`{"content":"</thi"}`), delta(`{"content":"nk>\n\nHello<tool"}`), delta(`{"content":"_call>nonsense</tool_call>"}`), finish("stop")}, want: said{text: "Hello"}},
 		{name: "a refusal", events: []string{delta(`{"content":null,"refusal":"I cannot"}`), finish("stop")}, want: said{text: "I cannot"}},
 		{name: "stop with calls", events: []string{delta(`{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":"{}"}}]}`), finish("stop")}, want: said{calls: []providers.ToolCall{call("1", "a", "{}")}}},
 		{
