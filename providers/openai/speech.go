@@ -23,6 +23,7 @@ type Speech struct {
 	Sockets bool     // all may be used over a WebSocket
 	Streams bool     // results come as events while the model works
 	Parts   bool     // each event holds a segment, and none the whole
+	Bare    bool     // a request takes the sound and the model, and nothing more
 
 	Speaks   []string // models, the default first
 	Voices   []service.Voice
@@ -57,7 +58,7 @@ func speeches() map[string]Speech {
 			Speaks: []string{"canopylabs/orpheus-v1-english"}, Voices: named("hannah", "austin", "troy"), Formats: []string{"wav"}, Rate: 48000,
 		},
 		"siliconflow": {
-			Hears:  []string{"FunAudioLLM/SenseVoiceSmall"},
+			Hears: []string{"FunAudioLLM/SenseVoiceSmall"}, Bare: true,
 			Speaks: []string{"FunAudioLLM/CosyVoice2-0.5B"}, Rate: 24000, SetsRate: true, Prefixed: true,
 			Voices: named("alex", "anna", "bella", "benjamin", "charles", "claire", "david", "diana"),
 		},
@@ -137,7 +138,7 @@ func (v Vendor) recogniser(s Speech, section service.Section) (providers.ASR, er
 	if err != nil {
 		return nil, err
 	}
-	u := &uploader{at: at, account: base.Account, section: section, model: base.Model, events: s.Streams && base.Model != "whisper-1", parts: s.Parts}
+	u := &uploader{at: at, account: base.Account, section: section, model: base.Model, events: s.Streams && base.Model != "whisper-1", parts: s.Parts, bare: s.Bare}
 	live := slices.Contains(s.Live, u.model)
 	switch mode := section.Text("mode", ""); {
 	case mode == "upload" && live:

@@ -2,7 +2,10 @@ package openai
 
 import (
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -301,5 +304,33 @@ func TestLeftAnswerIsClosed(t *testing.T) {
 	}
 	if _, busy := wire.Counts(); busy != 0 {
 		t.Errorf("%d requests are under way", busy)
+	}
+}
+
+// TestBareRequest: SiliconFlow's pages name the sound and the model, and nothing more.
+func TestBareRequest(t *testing.T) {
+	for kind, want := range map[string]string{"siliconflow": "file model", "groq": "file language model response_format"} {
+		got := ""
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ParseMultipartForm(1<<20) == nil {
+				got = strings.Join(slices.Sorted(func(yield func(string) bool) {
+					for name := range r.MultipartForm.Value {
+						yield(name)
+					}
+					for name := range r.MultipartForm.File {
+						yield(name)
+					}
+				}), " ")
+			}
+			_, _ = io.WriteString(w, `{"text":"hello"}`)
+		}))
+		a, err := kindOf(t, kind).ASR(service.Section{Name: "x", Key: "k", BaseURL: s.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tr, err := hear(t.Context(), a, second(), "zh"); err != nil || tr.Text != "hello" || got != want {
+			t.Errorf("%s: %+v, %v, sent %q", kind, tr, err, got)
+		}
+		s.Close()
 	}
 }

@@ -41,6 +41,7 @@ type uploader struct {
 	model   string
 	events  bool // ask for them
 	parts   bool // each holds a segment, and the end of the stream is that of the text
+	bare    bool // the service is told the model, and nothing more
 }
 
 // Upload is a recogniser by POST audio/transcriptions whose text comes in pieces.
@@ -195,6 +196,10 @@ func (u *uploader) post(ctx context.Context, pcm []int16, req providers.ASRReque
 	w := multipart.NewWriter(body)
 	fields := map[string]string{
 		"model": u.model, "response_format": "json", "language": languageCode(req.Language), "prompt": u.section.Text("prompt", ""),
+	}
+	if u.bare {
+		delete(fields, "response_format")
+		delete(fields, "language")
 	}
 	if u.events {
 		fields["stream"] = "true"
