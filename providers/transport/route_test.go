@@ -18,6 +18,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"xiaozhi/internal/servicetest"
+	"xiaozhi/providers"
 )
 
 // join passes bytes both ways until either side ends.
@@ -132,5 +133,20 @@ func TestUpgradeThatIsNeverAnswered(t *testing.T) {
 		if _, err := d.Dial(ctx, at, nil); !errors.Is(err, context.Canceled) || time.Since(begun) > time.Second || d.Open() != 0 {
 			t.Errorf("%s: error %v after %v, %d open", proxy, err, time.Since(begun), d.Open())
 		}
+	}
+}
+
+// TestReasonsOfCloses: a service may close with a code of its own for a reason of ours.
+func TestReasonsOfCloses(t *testing.T) {
+	for reason, want := range map[string]providers.Kind{
+		"invalid_request_error.invalid_api_key": providers.Unauthorized, "Quota exceeded": providers.NoCredit,
+		"Too many requests": providers.RateLimited, "server read msg timeout": providers.Unavailable, "": providers.Unavailable,
+	} {
+		if got := closeKind(3000, reason); got != want {
+			t.Errorf("%q: %v, want %v", reason, got, want)
+		}
+	}
+	if closeKind(1000, "quota") != providers.Unavailable || closeKind(1008, "go away") != providers.Unauthorized {
+		t.Error("the code does not count")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -251,7 +252,7 @@ func readError(err error) error {
 		if text == "" {
 			text = "the service closed the connection"
 		}
-		return &Refusal{Kind: closeKind(closed.Code), Code: fmt.Sprintf("close %d", closed.Code), Text: text}
+		return &Refusal{Kind: closeKind(closed.Code, closed.Text), Code: fmt.Sprintf("close %d", closed.Code), Text: text}
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the connection broke off")
@@ -259,8 +260,24 @@ func readError(err error) error {
 	return err
 }
 
-// closeKind maps the code of a close to the kind of failure.
-func closeKind(code int) providers.Kind {
+// closeReasons are what services say when they close for a reason of ours, with whatever code.
+var closeReasons = []struct {
+	kind  providers.Kind
+	words []string
+}{
+	{providers.RateLimited, []string{"rate limit", "rate_limit", "too many"}},
+	{providers.NoCredit, []string{"quota", "arrear", "insufficient_balance", "payment"}},
+	{providers.Unauthorized, []string{"api_key", "api key", "unauthorized", "authentication"}},
+}
+
+// closeKind maps the code of a close, and its reason, to the kind of failure.
+func closeKind(code int, reason string) providers.Kind {
+	reason = strings.ToLower(reason)
+	for _, r := range closeReasons {
+		if code != websocket.CloseNormalClosure && slices.ContainsFunc(r.words, func(w string) bool { return strings.Contains(reason, w) }) {
+			return r.kind
+		}
+	}
 	switch code {
 	case websocket.ClosePolicyViolation:
 		return providers.Unauthorized
