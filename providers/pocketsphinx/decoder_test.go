@@ -157,6 +157,7 @@ func TestDecoderStopLatency(t *testing.T) {
 }
 
 func TestGrammarWithOddPhrases(t *testing.T) {
+	t.Parallel()
 	d := borrowDecoder(t)
 	odd := []string{
 		"", "打开灯", "turn (on", "stop; public <x> = y", "<number", "\x00\xff", "zzyzx", "[]", strings.Repeat("go ", 99),
@@ -177,6 +178,7 @@ func TestGrammarWithOddPhrases(t *testing.T) {
 }
 
 func TestGrammarsLimited(t *testing.T) {
+	t.Parallel()
 	d := borrowDecoder(t)
 	of := func(i int) []string { return []string{fmt.Sprintf("number %d", i)} }
 	for i := range 2 * maxGrammars {
