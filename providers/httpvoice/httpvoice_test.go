@@ -90,6 +90,7 @@ func TestSoundOfEveryFormatIsRead(t *testing.T) {
 		"wav of two files":    {servicetest.Reply{Body: slices.Concat(servicetest.WAV(24000, 4800), pcm[:4800], servicetest.WAV(24000, 0), pcm[4800:])}, "wav", whole, 24000},
 		"wav with a tail":     {servicetest.Reply{Body: slices.Concat(servicetest.WAV(24000, uint32(len(pcm))), pcm, []byte("LIST\x04\x00\x00\x00INFO"))}, "wav", whole, 24000},
 		"opus":                {servicetest.Reply{Body: servicetest.OggOpus(t, sentence, 48000)}, "opus", 0, 0},
+		"mp3 as mere bytes":   {servicetest.Reply{Body: servicetest.MP3(sentence), Type: "application/octet-stream"}, "pcm", whole + 576, 24000},
 		"mp3":                 {servicetest.Reply{Body: servicetest.MP3(sentence), Type: "audio/mpeg"}, "mp3", whole + 576, 24000},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,7 +65,7 @@ type oralParameter struct {
 	} `json:"tts"`
 }
 
-// oralManner is how much a voice speaks as people do.
+// oralManner sets how much a voice hesitates, breathes and repeats itself.
 type oralManner struct {
 	Level  string `json:"oral_level"`
 	Assist int    `json:"spark_assist"`

@@ -134,7 +134,11 @@ func (p *Player) Decode(r io.Reader, e Expected) error {
 	if err != nil {
 		media = ""
 	}
-	switch format := formatOf(head, media, e.Format); format {
+	format := formatOf(head, media, e.Format)
+	if format == "pcm" && !saysPCM(media) && isMP3(in) {
+		format = "mp3"
+	}
+	switch format {
 	case "pcm":
 		rate := e.Rate
 		if given, err := strconv.Atoi(params["rate"]); err == nil && given >= MinRate && given <= MaxRate {
@@ -172,17 +176,23 @@ func formatOf(head []byte, media, asked string) string {
 	if isText(head) {
 		return "text"
 	}
+	if saysPCM(media) {
+		return "pcm"
+	}
 	switch media {
 	case "audio/mpeg", "audio/mp3":
 		if len(head) > 1 && head[0] == 0xFF && head[1]&0xE0 == 0xE0 {
 			return "mp3"
 		}
-	case "audio/pcm", "audio/l16", "audio/x-pcm":
-		return "pcm"
 	case "audio/aac", "audio/flac", "audio/webm":
 		return media
 	}
 	return asked
+}
+
+// saysPCM reports whether a media type is that of bare samples.
+func saysPCM(media string) bool {
+	return media == "audio/pcm" || media == "audio/l16" || media == "audio/x-pcm"
 }
 
 // isText reports whether a reply begins as JSON or HTML do, which some services send as if

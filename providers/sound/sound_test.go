@@ -40,6 +40,17 @@ func TestLeavingEndsDecode(t *testing.T) {
 	}
 }
 
+func TestFramesOfMP3(t *testing.T) {
+	for head, want := range map[string]int{
+		"\xff\xfb\x90\x00": 417, "\xff\xfb\x92\x00": 418, "\xff\xf3\x64\xc4": 144, "\xff\xe3\x18\xc4": 72, "\xff\xfb\xf0\x00": 0,
+		"\xff\xfb\x00\x00": 0, "\xff\xfb\x9c\x00": 0, "\xff\xeb\x90\x00": 0, "\xff\xf9\x90\x00": 0, "RIFF": 0, "\xff\xfb": 0,
+	} {
+		if got := mpegFrame([]byte(head)); got != want {
+			t.Errorf("%x: %d bytes, want %d", head, got, want)
+		}
+	}
+}
+
 func TestRatesThatNoVoiceHas(t *testing.T) {
 	for _, rate := range []int{-24000, 0, 1 << 40} {
 		p := (&Pool{}).Get(func(providers.Sound, error) bool { return true })

@@ -142,7 +142,7 @@ func decoded(format string) string { return strings.TrimPrefix(format, "ogg_") }
 
 func (v *voices) rate() int { return cmp.Or(v.section.Rate, speakRate) }
 
-// longest is how much text a request takes: more is refused.
+// longest bounds the text of a request: the service refuses more.
 func (v *voices) longest() sound.Longest {
 	if v.mode == old {
 		return sound.Longest{Most: longestText, Size: utf8.RuneLen}
