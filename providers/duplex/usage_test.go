@@ -13,3 +13,13 @@ func TestCount(t *testing.T) {
 		t.Error("the sum is wrong")
 	}
 }
+
+func FuzzCount(f *testing.F) {
+	f.Add([]byte(`{"a":{"b":3}}`), "a.b")
+	f.Add([]byte(`[1,{}]`), "..")
+	f.Fuzz(func(t *testing.T, raw []byte, name string) {
+		if n := Count(raw, name); n < 0 || n >= mostTokens {
+			t.Errorf("%d", n)
+		}
+	})
+}
