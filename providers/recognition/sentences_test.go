@@ -78,6 +78,15 @@ func TestServiceThatOnlyCloses(t *testing.T) {
 			}, fails: closed},
 			{finish: func(s *script) { s.results <- Result{Kind: Over, Text: "two"} }},
 		}, want: "one two"},
+		"at the end, after another session": {sessions: []*script{
+			{hear: func(s *script, sent int) {
+				if sent == second {
+					s.results <- Result{Kind: Sentence, Text: "one"}
+					s.results <- Result{Kind: Over}
+				}
+			}, fails: closed},
+			{finish: func(s *script) { s.results <- Result{Kind: Over} }, fails: closed},
+		}, want: "one"},
 		"at the end, without a word": {sessions: []*script{{finish: func(s *script) { s.results <- Result{Kind: Over} }, fails: closed}}, fails: true},
 		"with a complaint": {sessions: []*script{{finish: func(s *script) { s.results <- Result{Kind: Partial, Text: "one"}; s.results <- Result{Kind: Over} },
 			fails: transport.Refused(providers.Unavailable, "close 1011", "oh")}}, fails: true},

@@ -148,7 +148,7 @@ func (t *talk) listen(ctx context.Context, events <-chan event) (complete bool, 
 				late.Reset(again)
 			case e.err != nil && failed != nil && !isRefusal(e.err):
 				return complete, failed
-			case e.err != nil && failed == nil && t.heard && closedInOrder(e.err):
+			case e.err != nil && failed == nil && closedInOrder(e.err) && (t.heard || complete && t.transcript(false).Text != ""):
 				return complete, t.take(Result{Kind: Over}) // not all services say more than that
 			case e.err != nil:
 				return complete, e.err
