@@ -59,11 +59,14 @@ func declarations(specs []providers.ToolSpec) []map[string]any {
 	return out
 }
 
-// dialogue maps messages. Neighbours of one role become one; no part is empty. unsigned is
+// dialogue maps messages. The first is the user's; neighbours of one role become one; no part is empty. unsigned is
 // the signature of calls that have none.
 func dialogue(from []providers.Message, owner, unsigned string) (system string, out []content) {
 	calls := map[string]functionCall{}
 	add := func(role string, parts ...part) {
+		if len(out) == 0 && role != "user" && len(parts) > 0 { // a dialogue that we have begun
+			out = append(out, content{"user", []part{{Text: "…"}}})
+		}
 		if n := len(out); n > 0 && out[n-1].Role == role && len(parts) > 0 {
 			out[n-1].Parts = append(out[n-1].Parts, parts...)
 		} else if len(parts) > 0 {

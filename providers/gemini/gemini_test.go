@@ -154,6 +154,14 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// A dialogue begins with the user, whoever has begun it.
+func TestFirstMessage(t *testing.T) {
+	_, out := dialogue([]providers.Message{{Role: providers.RoleAssistant}, {Role: providers.RoleAssistant, Content: "Hello!"}, {Role: providers.RoleUser, Content: "Hi"}}, "x", "")
+	if len(out) != 3 || out[0].Role != "user" || out[0].Parts[0].Text == "" || out[1].Role != "model" || out[2].Parts[0].Text != "Hi" {
+		t.Errorf("%+v", out)
+	}
+}
+
 // An address is taken as people write it.
 func TestAddresses(t *testing.T) {
 	for _, end := range []string{"", "/", "/v1beta", "/v1beta/", "/v1beta/models"} {
