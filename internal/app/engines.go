@@ -159,7 +159,10 @@ func once[T any](f *resolver, key string, make func() (T, error)) (what T, again
 		what, _ = m.what.(T)
 		return what, true, m.err
 	}
-	what, err = make()
+	if what, err = make(); err != nil {
+		var none T // a maker may return a nil pointer, which is no nil interface
+		what = none
+	}
 	f.made[key] = made{what: what, err: err}
 	return what, false, err
 }
@@ -189,7 +192,7 @@ func gather[T any](ctx context.Context, f *resolver, role string, names []string
 		switch {
 		case again:
 		case err != nil:
-			f.report.missing(role, name, err)
+			f.report.leftOut(f.cfg, role, name, err)
 		default:
 			f.found(role, name, what)
 		}
@@ -312,7 +315,7 @@ func (f *resolver) models(ctx context.Context, names []string) ([]providers.LLM,
 		case err == nil:
 			f.found("LLM", name, what)
 		case slices.Contains(names, name):
-			f.report.missing("LLM", name, err)
+			f.report.leftOut(f.cfg, "LLM", name, err)
 		}
 	}
 	return members, nil

@@ -31,8 +31,14 @@ func (r *report) found(role, what string) {
 }
 
 // missing adds an engine or service that is not used, with the reason.
-func (r *report) missing(role, name string, why error) {
-	r.line(fmt.Sprintf("  %-4s - %s: %s: %v", role, name, message.Both("app/left-out"), readable(why)))
+func (r *report) missing(role, name string, why error) { r.missingAt("", role, name, why) }
+
+// missingAt is missing with where its section stands; "": it has none.
+func (r *report) missingAt(place, role, name string, why error) {
+	if place != "" {
+		place += ": "
+	}
+	r.line(fmt.Sprintf("  %-4s - %s: %s: %s%v", role, name, message.Both("app/left-out"), place, readable(why)))
 	if r.left == nil {
 		r.left = map[string]error{}
 	}
@@ -57,6 +63,15 @@ func (r *report) write(w io.Writer) {
 	for _, line := range r.lines {
 		fmt.Fprintln(w, line)
 	}
+}
+
+// leftOut adds an engine of the settings that is not used, with the reason and where its section stands.
+func (r *report) leftOut(c *config.Config, role, name string, why error) {
+	place := c.Providers[name].Place
+	if _, ok := errors.AsType[noKeyError](why); ok { // it says itself what is to be set
+		place = ""
+	}
+	r.missingAt(place, role, name, why)
 }
 
 // found notes what an engine is.

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -28,8 +27,14 @@ const (
 	ollamaWait = 500 * time.Millisecond // it is on this machine, or not there
 )
 
+// noKeyError says that a service has not got its key, which is no mistake: it is left out.
+type noKeyError struct{ name string }
+
+// Error names what is to be set, in both languages.
+func (e noKeyError) Error() string { return message.Both("app/no-key") + ": " + e.name }
+
 // noKey returns the error for a service without its key, which is left out.
-func noKey(name string) error { return errors.New(message.Both("app/no-key") + ": " + name) }
+func noKey(name string) error { return noKeyError{name} }
 
 // section is the settings under a name: those of the config, or those of a
 // service that needs no section.

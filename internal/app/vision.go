@@ -67,7 +67,7 @@ func (f *resolver) seers(ctx context.Context, names []string) (providers.LLM, er
 			members, patience[name], about[name] = append(members, member), cmp.Or(p.FirstToken, visionPatience), what
 			f.report.found("VLM", name+": "+what)
 		case named:
-			f.report.missing("VLM", name, err)
+			f.report.leftOut(f.cfg, "VLM", name, err)
 		}
 	}
 	if len(members) == 0 {

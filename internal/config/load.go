@@ -150,7 +150,7 @@ func (l *loader) finish(o Options) (*Config, []Warning, error) {
 	l.secretFiles(c)
 	t := knownTypes()
 	for name, p := range c.Providers {
-		p.MissingEnv = l.missing("providers", name)
+		p.MissingEnv, p.Place = l.missing("providers", name), l.place("providers", name)
 		if _, known := t.roles[name]; p.Type == "" && known {
 			p.Type = name
 		}

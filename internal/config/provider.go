@@ -32,6 +32,7 @@ type Provider struct {
 	// MissingEnv names the variables that its secrets refer to and that are
 	// not set. A chain member with any is left out.
 	MissingEnv []string `koanf:"-"`
+	Place      string   `koanf:"-"` // FILE:LINE of the section, for people; "": there is none
 }
 
 // address returns the target of the section's requests; "" where only its type knows.
