@@ -120,7 +120,7 @@ func TestDuplexMuted(t *testing.T) {
 
 // TestDuplexDrain: its answer is heard to the end before the server hangs up.
 func TestDuplexDrain(t *testing.T) {
-	d := &pt.Duplex{Script: duplexSays("hello", "hi there")}
+	d := &pt.Duplex{Script: duplexSays("hello", "Hi there.")}
 	duplexTalk(t, d, nil, func(t *testing.T, v *visit, say func()) {
 		say()
 		if err := v.c.Post(wire.Drain{Cause: errors.New("the end")}); err != nil {

@@ -146,8 +146,12 @@ type warmth struct{ *whom }
 // Warm waits for all of them. The error names those that are not ready.
 func (w warmth) Warm(ctx context.Context) error {
 	p := w.now()
+	engines := []any{p.ASR, p.LLM, p.TTS}
+	if p.Realtime != nil && !rests(p.Realtime) {
+		engines = []any{p.Realtime} // the others may never be asked
+	}
 	var errs []error
-	for _, engine := range []any{p.ASR, p.LLM, p.TTS, p.Realtime} {
+	for _, engine := range engines {
 		if ready, ok := engine.(providers.Warmer); ok {
 			errs = append(errs, ready.Warm(ctx))
 		}

@@ -146,6 +146,9 @@ func blowRealtime(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte
 	if c := s.c; c.state.Busy() || c.state.Phase() != turn.Listening || len(c.state.Said) > 0 || len(c.dev.queue.waiting) > 0 {
 		t.Errorf("stuck with %d announcements in %+v", len(c.dev.queue.waiting), c.state)
 	}
+	if n := len(s.c.duplex.kept); n > 0 {
+		t.Errorf("the sound of %d utterances is kept", n)
+	}
 	s.after()
 	s.post(wire.ListenStop{}, "listen stop, at last")
 	time.Sleep(time.Minute)

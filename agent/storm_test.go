@@ -217,6 +217,9 @@ func blow(t *testing.T, seed uint64, set *prompts.Set, loud, mute []byte) { //no
 	if c := s.c; c.state.Busy() || c.state.Phase() > turn.Listening || len(c.dev.queue.waiting) > 0 {
 		t.Errorf("the storm is over, but the conversation is stuck in %s, with %d announcements", c.state.Phase(), len(c.dev.queue.waiting))
 	}
+	if n := len(s.c.duplex.kept); n > 0 {
+		t.Errorf("the sound of %d utterances is kept", n)
+	}
 	s.after()
 	s.post(wire.ListenStop{}, "listen stop, at last")
 	time.Sleep(5 * time.Minute)

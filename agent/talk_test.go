@@ -342,6 +342,9 @@ func (s *talkScene) duplexDid() string {
 	var b strings.Builder
 	opened := s.duplex.Requests()
 	for did := range strings.SplitSeq(s.duplex.Did(), ", ") {
+		if did == "close" {
+			continue // beside what goes on
+		}
 		b.WriteString(did)
 		if did == "open" {
 			for _, m := range opened[0].History {

@@ -11,7 +11,9 @@ import (
 )
 
 const (
-	mostSpoken = 3 * time.Second       // of sound wait to be cut into frames; then Add does
+	// mostSpoken is how much sound waits to be cut into frames; then Add waits. It is much: a service
+	// whose connection nobody reads takes it for dead.
+	mostSpoken = time.Minute
 	lastWords  = 60 * time.Millisecond // of silence under words whose sound has ended already
 )
 
@@ -32,6 +34,7 @@ type Spoken struct {
 	total   time.Duration // of all sound so far
 	texts   []Segment     // whose sound has not begun
 	ended   bool
+	broken  bool // it has ended too early
 
 	now   Segment       // what is being said; of the taker
 	begun time.Duration // where that began
@@ -74,9 +77,11 @@ func (s *Spoken) Caption(words Segment) {
 	s.texts = append(s.texts, words)
 }
 
-// End says that there is no more.
-func (s *Spoken) End() {
+// End says that there is no more. broken: there ought to be, and words whose sound has not come are
+// not said.
+func (s *Spoken) End(broken bool) {
 	s.mu.Lock()
+	s.broken = s.broken || broken && !s.ended
 	s.ended = true
 	s.mu.Unlock()
 	poke(s.more)
@@ -105,7 +110,7 @@ func (s *Spoken) take() (sound providers.Sound, begins *Segment, ok bool) {
 	switch {
 	case len(s.sounds) > 0:
 		sound, s.sounds = s.sounds[0], s.sounds[1:]
-	case s.ended && s.opens && len(s.texts) > 0:
+	case s.ended && !s.broken && s.opens && len(s.texts) > 0:
 		for _, rest := range s.texts[1:] { // the sound was quicker than the words
 			s.texts[0].Display = text.Join(s.texts[0].Display, rest.Display)
 		}
@@ -139,7 +144,7 @@ func (s *Spoken) begin() *Segment {
 // expected returns how long what is being said takes. Its caller holds the lock.
 func (s *Spoken) expected() time.Duration {
 	runes := len([]rune(s.now.Display))
-	if !s.ended {
+	if !s.ended || s.broken {
 		return time.Duration(runes) * runeTime(s.now.Language)
 	}
 	all := runes

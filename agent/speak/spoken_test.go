@@ -73,7 +73,7 @@ func TestSpokenShowsItsWords(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, s := spokenReply(t)
 				give.do(t.Context(), s)
-				s.End()
+				s.End(false)
 				r.end()
 				heard, partial := r.player.Heard(time.Now(), 1)
 				want := ""
@@ -125,6 +125,22 @@ func TestSpokenIsCut(t *testing.T) {
 	})
 }
 
+// TestSpokenBreaks: words whose sound never came are neither shown nor counted as heard.
+func TestSpokenBreaks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s := spokenReply(t)
+		s.Caption(NewSegment("It is ten.", "en", 0))
+		s.Caption(NewSegment("And this was never said.", "en", 0))
+		_ = s.Add(t.Context(), sounded(0, 6))
+		s.End(true)
+		s.End(false)
+		r.end()
+		if heard, _ := r.player.Heard(time.Now(), 1); heard[0] != "It is ten." || !slices.Equal(r.dev.lines, heard) {
+			t.Errorf("%q, heard %q", r.dev.lines, heard)
+		}
+	})
+}
+
 // TestSpokenPace: words change by the pace of the language as long as the end is not known, and
 // in proportion to the sound then.
 func TestSpokenPace(t *testing.T) {
@@ -136,7 +152,7 @@ func TestSpokenPace(t *testing.T) {
 			_ = s.Add(t.Context(), sounded(i, 1))
 		}
 		if ends {
-			s.End()
+			s.End(false)
 		}
 		var changes []string
 		for i := range 40 {

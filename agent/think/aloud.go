@@ -211,7 +211,7 @@ func (a *answer) hear(ctx context.Context, t Talker, results []providers.ToolRes
 	r := a.r
 	stepCtx, limit := idle.WithTimeout(timeline.WithAttempts(ctx, r.out.Times.Attempt), r.o.StepTimeout)
 	defer limit.Close()
-	defer a.end()
+	defer a.end(true)
 	r.out.Times.ModelAsked()
 	answered := sync.OnceFunc(r.gate.AwaitsModel())
 	defer answered()
@@ -234,15 +234,15 @@ func (a *answer) hear(ctx context.Context, t Talker, results []providers.ToolRes
 	if stepCtx.Err() != nil {
 		return fmt.Errorf("%w: %w", errModel, context.Cause(stepCtx))
 	}
-	a.end()
+	a.end(false)
 	return a.failed
 }
 
 // end ends the sound, with what is left of its words, and waits until the speaker has it.
-func (a *answer) end() {
+func (a *answer) end(broken bool) {
 	if a.spoken != nil {
 		a.caption(a.st.split.Flush())
-		a.spoken.End()
+		a.spoken.End(broken)
 	}
 	a.saying.Wait()
 }
