@@ -134,6 +134,7 @@ func TestImpostor(t *testing.T) {
 			t.Errorf("the speaker's own talk is another: %s", words)
 		}
 		d.Close()
+		synctest.Wait() // until the server has noticed
 		pretender := h.boot(ctx, devicetest.Options{DeviceID: "kitchen", ClientID: "its own"}, nil)
 		if done := h.called("device.abort", `{"device_id":"Kitchen"}`); !strings.Contains(done, `"success":false`) {
 			t.Errorf("while the speaker is away, who calls itself so gets what is meant for it: %s", done)
