@@ -127,8 +127,12 @@ func TestDuplexDrain(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)
-		if got := v.box.String(); !strings.Contains(got, "frames 34") || !strings.Contains(got, "hang up: the end") {
-			t.Errorf("got\n%s", got)
+		frames := 0
+		for _, l := range v.box.lines {
+			frames += len(l.frames)
+		}
+		if got := v.box.String(); frames != 34 || !strings.Contains(got, "final Hi there.") || !strings.Contains(got, "hang up: the end") {
+			t.Errorf("got %d frames\n%s", frames, got)
 		}
 	})
 }
