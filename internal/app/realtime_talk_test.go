@@ -72,7 +72,13 @@ func (h *harness) connect(t *testing.T, tools ...devicetest.Tool) (context.Conte
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	t.Cleanup(cancel)
 	d := h.dial(ctx, devicetest.Options{OpenListen: true, Tools: tools})
-	t.Cleanup(func() { noViolations(t, d) })
+	t.Cleanup(func() {
+		for _, v := range d.Violations() {
+			if !v.Rule.Timed() { // time is real here
+				t.Errorf("violation: %v", v)
+			}
+		}
+	})
 	return ctx, d
 }
 
@@ -193,7 +199,7 @@ func TestRealtimeAbort(t *testing.T) {
 			}
 		}
 		if ms, err := strconv.Atoi(told); err == nil {
-			if heard := time.Duration(ms) * time.Millisecond; heard <= 0 || heard > played+60*time.Millisecond {
+			if heard := time.Duration(ms) * time.Millisecond; heard <= 0 || heard > played+200*time.Millisecond || heard > time.Duration(r.Frames)*60*time.Millisecond {
 				t.Errorf("it is told that %v was heard, of %v that was played", heard, played)
 			}
 			if !voice {
