@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"time"
 
@@ -259,6 +260,9 @@ func (a *answer) take(ctx context.Context, name string, d providers.DuplexDelta)
 	}
 	if len(d.Sound.PCM)+len(d.Sound.Packets) > 0 {
 		d.Sound.Provider = cmp.Or(d.Sound.Provider, name)
+		if said := a.st.text.String(); strings.HasSuffix(said, ".") || strings.HasSuffix(said, "!") || strings.HasSuffix(said, "?") {
+			a.caption(a.st.split.Flush()) // it would wait for what follows, and its sound is here
+		}
 		if a.spoken == nil {
 			a.say(ctx, d.Sound.Provider)
 		}
