@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // mainSearch is the C library's name of the search that a decoder was loaded with.
@@ -48,9 +49,15 @@ type past struct {
 // there is a pause in it, 6 s in frames of 10 ms.
 const maxPhraseFrames = 600
 
+// loading lets one decoder be loaded at a time in the whole process: while a front end is made, the C library keeps
+// in a variable of its own how far frequencies are to be moved.
+var loading sync.Mutex
+
 // newDecoder loads the model twice: with the language model and without it.
 // It takes about 0.4 s and cannot be interrupted.
 func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error) {
+	loading.Lock()
+	defer loading.Unlock()
 	d := &decoder{log: log}
 	defer func() {
 		if err != nil {
@@ -66,7 +73,13 @@ func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error)
 	if d.low, err = newFrontEnd(lib, m.features); err != nil {
 		return nil, err
 	}
-	if d.high, err = newFrontEnd(lib, m.highFeatures()); err != nil {
+	// The library takes the same distance as the last time for no change and then moves nothing, so another one comes first.
+	other, err := newFrontEnd(lib, m.warped("1"))
+	if err != nil {
+		return nil, err
+	}
+	other.close()
+	if d.high, err = newFrontEnd(lib, m.warped(highWarp)); err != nil {
 		return nil, err
 	}
 	return d, nil

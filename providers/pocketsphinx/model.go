@@ -86,10 +86,12 @@ func featureArgs(params string) []string {
 	return args
 }
 
-// highFeatures returns the settings of the front end for high voices: it takes
-// their sounds down by 15 %, to where a lower voice has them.
-func (m model) highFeatures() []string {
-	return append([]string{"-warp_type", "inverse_linear", "-warp_params", "1.15"}, m.features...)
+// highWarp takes the sounds of high voices down by 15 %, to where a lower voice has them.
+const highWarp = "1.15"
+
+// warped returns the settings of a front end that takes all frequencies down by a factor.
+func (m model) warped(factor string) []string {
+	return append([]string{"-warp_type", "inverse_linear", "-warp_params", factor}, m.features...)
 }
 
 // dictationArgs returns the settings of the decoder with the language model. One

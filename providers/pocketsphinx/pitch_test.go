@@ -2,6 +2,7 @@ package pocketsphinx
 
 import (
 	"math"
+	"runtime"
 	"testing"
 
 	"xiaozhi/internal/speechtest"
@@ -30,5 +31,29 @@ func TestPitchTellsVoices(t *testing.T) {
 	}
 	if got := pitchOf(promptNamed(t, speechtest.Others, "goforward.raw").PCM()); got == 0 || got > highPitch {
 		t.Errorf("a man's pitch is %.0f Hz", got)
+	}
+}
+
+// Every decoder of a process moves the frequencies of high voices: the library forgets to after the first.
+func TestEachDecoderMovesHighVoices(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("one processor has one decoder")
+	}
+	var means [2]cepstrum
+	pcm := waveOf(0.5, notes(300, 900, 2100))
+	first, second := borrowDecoder(t), borrowDecoder(t)
+	for i, d := range []*decoder{first, second} {
+		var low, high cepstralMean
+		d.low.begin()
+		low.hear(d.low.add(nil, pcm)...)
+		d.high.begin()
+		high.hear(d.high.add(nil, pcm)...)
+		if low.sum == high.sum {
+			t.Errorf("decoder %d hears high voices as low ones", i)
+		}
+		means[i] = high.sum
+	}
+	if means[0] != means[1] {
+		t.Error("two decoders hear differently")
 	}
 }
