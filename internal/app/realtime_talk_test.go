@@ -119,6 +119,7 @@ func textOf(r *devicetest.Reply) string {
 // TestRealtimeTalks: a device talks with each service over a real socket. It hears the service's sound, its user's words
 // are shown, and its tool runs where the service takes tools.
 func TestRealtimeTalks(t *testing.T) {
+	t.Parallel()
 	for kind, tt := range map[string]struct {
 		fake   func(testing.TB) *servicetest.Server
 		tools  bool
