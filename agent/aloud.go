@@ -40,7 +40,7 @@ func (c *Conversation) prepareDuplex() {
 	session.Language = string(c.rules.DeviceLang)
 	p := partner{
 		provider: persona.Realtime, agent: persona.Name, revision: persona.Revision, prompt: persona.Prompt + "\x00" + persona.Text,
-		language: session.Language, voice: persona.RealtimeVoice, version: c.dev.history.Version(),
+		language: session.Language, voice: persona.RealtimeVoice, version: c.dev.history.Said(),
 	}
 	if p.provider != nil {
 		p.tools = think.Specs(c.env.Tools, false)

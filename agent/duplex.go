@@ -70,7 +70,7 @@ type partner struct {
 	language string
 	voice    string
 	tools    []providers.ToolSpec
-	version  uint64 // of the history
+	version  uint64 // of what was said
 }
 
 // same reports whether a session with p can go on with q.

@@ -140,14 +140,14 @@ func (c *Conversation) finished(r *reply) turn.Event {
 
 // remember puts a turn into the history and writes its one log line.
 func (c *Conversation) remember(r *reply) {
-	before := c.dev.history.Version()
+	before := c.dev.history.Said()
 	if r.marks.forgotten {
 		c.dev.history.Add() // what was to be corrected of it is gone
 	} else {
 		c.dev.history.Add(r.out.messages...)
 		c.dev.history.Trim(c.o.HistoryTokens, c.o.Tokens.Count)
 		if r.aloud != nil && !r.aloud.instead && !r.aloud.answer.Owes() || len(r.out.messages) == 0 {
-			c.duplex.goesOn(before, c.dev.history.Version())
+			c.duplex.goesOn(before, c.dev.history.Said())
 		}
 	}
 	if n := r.order.tells; n != nil {

@@ -19,6 +19,7 @@ type Log struct {
 	messages []providers.Message
 	tokens   []int             // of the first messages, each; 0: not counted yet
 	version  uint64            // counts the changes
+	said     uint64            // counts those that are no results of tools
 	early    map[string]string // true results that came before their call was there
 	packed   []byte            // messages and tokens, while the device is away; nil: they are not packed
 }
@@ -57,7 +58,7 @@ func (l *Log) Unpack() {
 // Add appends what a turn has brought.
 func (l *Log) Add(m ...providers.Message) {
 	l.messages = append(l.messages, m...)
-	l.version++
+	l.version, l.said = l.version+1, l.said+1
 	for id, result := range l.early {
 		l.replaceResult(id, result)
 	}
@@ -79,7 +80,7 @@ func (l *Log) SetResult(callID, result string) {
 // Clear forgets all messages.
 func (l *Log) Clear() {
 	l.messages, l.tokens = nil, nil
-	l.version++
+	l.version, l.said = l.version+1, l.said+1
 }
 
 // Snapshot returns a copy of the messages.
@@ -87,6 +88,9 @@ func (l *Log) Snapshot() []providers.Message { return slices.Clone(l.messages) }
 
 // Version changes with the messages.
 func (l *Log) Version() uint64 { return l.version }
+
+// Said changes with what was said: with the messages, but not with results of tools that come late.
+func (l *Log) Said() uint64 { return l.said }
 
 // replaceResult sets the one result of a tool call, and reports whether the
 // call is in the log.
@@ -135,7 +139,7 @@ func (l *Log) Trim(budget int, count func(string) int) {
 	}
 	if first > 0 {
 		l.messages, l.tokens = slices.Clone(l.messages[starts[first]:]), slices.Clone(l.tokens[starts[first]:])
-		l.version++
+		l.version, l.said = l.version+1, l.said+1
 	}
 }
 

@@ -178,3 +178,17 @@ func TestTokenCounterMissing(t *testing.T) {
 		t.Errorf("%d tokens without a counter, want its bytes", n)
 	}
 }
+
+// TestSaid: what was said does not change with a result that comes late.
+func TestSaid(t *testing.T) {
+	var l Log
+	l.Add(providers.Message{Role: providers.RoleTool, ToolCallID: "1", Content: "success"})
+	said, version := l.Said(), l.Version()
+	l.SetResult("1", "too loud")
+	if l.Said() != said || l.Version() == version {
+		t.Errorf("said %d and %d, version %d and %d", said, l.Said(), version, l.Version())
+	}
+	if l.Clear(); l.Said() == said {
+		t.Error("what was said is forgotten, and it does not show")
+	}
+}
