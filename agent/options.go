@@ -76,6 +76,7 @@ type Options struct {
 	Levels           *audio.Levels // how loud voices are, to bring them to one loudness; nil: they stay as they are
 	Endpoint         audio.EndpointOptions
 	Reply            audio.Format // zero: audio.Reply
+	Coding           audio.Coding // of Reply; zero: audio.Usual
 	Log              *slog.Logger // nil: discarded
 
 	Keeper Keeper // of what outlives the process; nil: nothing does
@@ -103,6 +104,7 @@ func (o Options) withDefaults() Options {
 	o.RecognizeTimeout = cmp.Or(o.RecognizeTimeout, 30*time.Second)
 	o.Lead = cmp.Or(o.Lead, 4)
 	o.Reply = cmp.Or(o.Reply, audio.Reply)
+	o.Coding = cmp.Or(o.Coding, audio.Usual())
 	o.Zone = cmp.Or(o.Zone, time.Local)
 	o.WakeWords = wordsOr(o.WakeWords, "agent/wake-words")
 	o.ExitWords = wordsOr(o.ExitWords, "agent/exit-words")
@@ -124,7 +126,7 @@ func wordsOr(words []string, id string) []string {
 
 func (o Options) speak() speak.Options {
 	return speak.Options{
-		TTS: o.TTS, Prompts: o.Prompts, Cache: o.Sounds, Levels: o.Levels, Reply: o.Reply, Lead: o.Lead,
+		TTS: o.TTS, Prompts: o.Prompts, Cache: o.Sounds, Levels: o.Levels, Reply: o.Reply, Coding: o.Coding, Lead: o.Lead,
 		Guard: o.Guard, StopAfter: o.StopAfter, SlowAfter: o.SlowAfter, SoundTimeout: o.SoundTimeout,
 	}
 }

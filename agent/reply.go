@@ -91,7 +91,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 		id: id, order: o, log: log, times: timeline.New(o.Times), version: c.dev.history.Version(), cancel: cancel,
 		report: c.report, allow: make(chan struct{}, 1),
 		exits: persona.ExitWords, private: persona.Forgets, by: author{persona.Name, persona.Revision}, prompts: c.o.Prompts,
-		player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Lead),
+		player: speak.NewPlayer(c.out, id, c.o.Reply, c.o.Coding, c.o.Lead),
 	}
 	if r.record = c.recorded(persona, &o); r.record == RecordBoth {
 		r.sent = &audio.Packets{}

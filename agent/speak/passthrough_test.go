@@ -13,10 +13,10 @@ import (
 	"xiaozhi/providers"
 )
 
-// encoded is a voice as packets of that format.
-func encoded(t *testing.T, f audio.Format, pcm []int16) [][]byte {
+// encoded is a voice as packets of that format and coding.
+func encoded(t *testing.T, f audio.Format, c audio.Coding, pcm []int16) [][]byte {
 	t.Helper()
-	e, err := audio.NewEncoder(f)
+	e, err := audio.NewEncoderOf(f, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,9 +33,9 @@ func encoded(t *testing.T, f audio.Format, pcm []int16) [][]byte {
 }
 
 // packetTTS speaks in packets of that format, text with "plain" as PCM.
-func packetTTS(t *testing.T, f audio.Format) (*scene.TTS, [][]byte) {
+func packetTTS(t *testing.T, f audio.Format, c audio.Coding) (*scene.TTS, [][]byte) {
 	t.Helper()
-	packets := encoded(t, f, scene.Voiced(f.Rate, 1800*time.Millisecond, 9000))
+	packets := encoded(t, f, c, scene.Voiced(f.Rate, 1800*time.Millisecond, 9000))
 	return &scene.TTS{Label: "packets", Sound: func(text string) []providers.Sound {
 		if strings.Contains(text, "plain") {
 			return []providers.Sound{{Rate: 24000, PCM: scene.Voiced(24000, 1800*time.Millisecond, 9000)}}
@@ -52,7 +52,7 @@ func packetTTS(t *testing.T, f audio.Format) (*scene.TTS, [][]byte) {
 // byte, at the pace of all sound, and no encoder is made.
 func TestPacketsArePassedThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tts, packets := packetTTS(t, audio.Format{Rate: 16000, Frame: 60 * time.Millisecond})
+		tts, packets := packetTTS(t, audio.Format{Rate: 16000, Frame: 60 * time.Millisecond}, audio.Usual())
 		o := soundOptions(t, tts)
 		o.Levels = audio.NewLevels()
 		r := speakTo(t, &o, newDevice())
@@ -73,10 +73,24 @@ func TestPacketsArePassedThrough(t *testing.T) {
 }
 
 // TestPacketsAndPCMTakeTurns: no gap and no click where one follows the other,
-// and a cut within packets ends in silence.
+// whichever of Opus's coders a service uses, and a cut within packets ends in silence.
 func TestPacketsAndPCMTakeTurns(t *testing.T) {
+	for name, c := range map[string]struct {
+		coding audio.Coding
+		mode   byte // of its packets: the first configuration above it
+	}{
+		"SILK": {audio.Coding{Bitrate: 12000}, 12}, "hybrid": {audio.Coding{Bitrate: 16000, Complexity: 5}, 16}, "CELT": {audio.Usual(), 32},
+	} {
+		t.Run(name, func(t *testing.T) { takeTurns(t, c.coding, c.mode) })
+	}
+}
+
+func takeTurns(t *testing.T, coding audio.Coding, mode byte) {
 	synctest.Test(t, func(t *testing.T) {
-		tts, _ := packetTTS(t, audio.Reply)
+		tts, packets := packetTTS(t, audio.Reply, coding)
+		if config := packets[9][0] >> 3; config >= mode || config < mode-12 && mode < 32 {
+			t.Fatalf("configuration %d: the test proves nothing", config)
+		}
 		o := soundOptions(t, tts)
 		r := speakTo(t, &o, newDevice())
 		r.say("One is plain.", "Two.", "Three is plain.", "Four.")
@@ -115,7 +129,7 @@ func TestPassthroughOtherLength(t *testing.T) {
 		{audio.Reply, audio.Format{Rate: 24000, Frame: 20 * time.Millisecond}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			tts, packets := packetTTS(t, c.from)
+			tts, packets := packetTTS(t, c.from, audio.Usual())
 			o := soundOptions(t, tts)
 			o.Reply = c.to
 			dev := newDevice()

@@ -94,8 +94,8 @@ func (k *taker) Lag() time.Duration                           { return 0 }
 // downlink is the way of a frame from the synthesiser's PCM to the outbox.
 func downlink(tb testing.TB) (frame func()) {
 	tb.Helper()
-	o := Options{TTS: &scene.TTS{Label: "none"}, Levels: audio.NewLevels(), Reply: audio.Reply, Lead: 4}
-	f := NewPlayer(&taker{}, 1, o.Reply, o.Lead)
+	o := Options{TTS: &scene.TTS{Label: "none"}, Levels: audio.NewLevels(), Reply: audio.Reply, Coding: audio.Usual(), Lead: 4}
+	f := NewPlayer(&taker{}, 1, o.Reply, o.Coding, o.Lead)
 	f.Start()
 	s := NewSpeaker(&o, nil, f, timeline.New(timeline.Times{}), "", atOnce(f))
 	from := &stream{Segment: Segment{progress: new(progress)}, chunks: make(chan chunk, streamChunks)}

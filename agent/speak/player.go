@@ -43,9 +43,9 @@ type Taps struct {
 }
 
 // NewPlayer makes a player with an open gate that sends lead frames ahead.
-func NewPlayer(out wire.Outbox, turn uint64, format audio.Format, lead int) *Player {
+func NewPlayer(out wire.Outbox, turn uint64, format audio.Format, coding audio.Coding, lead int) *Player {
 	return &Player{
-		out: out, turn: turn, format: format, gate: newGate(), sound: encoder{format: format},
+		out: out, turn: turn, format: format, gate: newGate(), sound: encoder{format: format, coding: coding},
 		ledger: ledger{frame: format.Frame}, pacer: audio.NewPacer(format.Frame, lead),
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 func TestPlayerHeldSaysNothing(t *testing.T) {
 	b := newDevice()
-	f := NewPlayer(b, 1, audio.Reply, 4)
+	f := NewPlayer(b, 1, audio.Reply, audio.Usual(), 4)
 	f.Hold()
 	f.Send(wire.Message{Kind: wire.MessageSTT})
 	f.Send(wire.Message{Kind: wire.MessageChunk})
@@ -32,7 +32,7 @@ func TestPlayerHeldSaysNothing(t *testing.T) {
 // answer after tts start.
 func TestPlayerOpenKeepsTheOrder(t *testing.T) {
 	b := newDevice()
-	f := NewPlayer(b, 1, audio.Reply, 4)
+	f := NewPlayer(b, 1, audio.Reply, audio.Usual(), 4)
 	f.Hold()
 	f.Send(wire.Message{Kind: wire.MessageSTT, Text: "words"})
 	f.Send(wire.Message{Kind: wire.MessageThought, Text: "one"})
@@ -71,7 +71,7 @@ func TestPlayerCertain(t *testing.T) {
 		"undone":  {func(f *Player) { f.Hold(); f.Cut() }, false},
 		"started": {func(f *Player) { f.Hold(); f.Start() }, true},
 	} {
-		f := NewPlayer(newDevice(), 1, audio.Reply, 4)
+		f := NewPlayer(newDevice(), 1, audio.Reply, audio.Usual(), 4)
 		if c.do(f); certain(f) != c.want {
 			t.Errorf("%s: %v", name, !c.want)
 		}
@@ -81,7 +81,7 @@ func TestPlayerCertain(t *testing.T) {
 
 func TestPlayerCutBeforeFirstFrame(t *testing.T) {
 	b := newDevice()
-	f := NewPlayer(b, 1, audio.Reply, 4)
+	f := NewPlayer(b, 1, audio.Reply, audio.Usual(), 4)
 	f.Start()
 	f.Cut()
 	f.Cut()
@@ -93,7 +93,7 @@ func TestPlayerCutBeforeFirstFrame(t *testing.T) {
 func TestPlayerHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newDevice()
-		f := NewPlayer(b, 1, audio.Reply, 4)
+		f := NewPlayer(b, 1, audio.Reply, audio.Usual(), 4)
 		f.Start()
 		say := func(text string, frames int, step int, keep bool) {
 			u := NewSegment(text, "en", step)
@@ -132,7 +132,7 @@ func TestPlayerHeard(t *testing.T) {
 // the replies after it go no further ahead.
 func TestPlayerCutPausedNotLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := NewPlayer(newDevice(), 1, audio.Reply, 4)
+		f := NewPlayer(newDevice(), 1, audio.Reply, audio.Usual(), 4)
 		f.Start()
 		before := f.pacer.Aim()
 		f.Pause()

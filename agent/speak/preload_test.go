@@ -71,7 +71,7 @@ func TestPreloadWithoutSound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Preload(&Options{Reply: audio.Reply, Cache: NewCache(set)}, "nothing"); err == nil {
+	if err := Preload(&Options{Reply: audio.Reply, Coding: audio.Usual(), Cache: NewCache(set)}, "nothing"); err == nil {
 		t.Error("taken")
 	}
 }
@@ -83,7 +83,7 @@ func TestRecordedPhrase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Options{Prompts: set, Cache: NewCache(set), Levels: audio.NewLevels(), Reply: audio.Reply, Lead: 4}
+	o := &Options{Prompts: set, Cache: NewCache(set), Levels: audio.NewLevels(), Reply: audio.Reply, Coding: audio.Usual(), Lead: 4}
 	if err := Preload(o, prompts.Overload); err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func Preload(o *Options, ids ...string) error {
 	}
 	for _, l := range []text.Lang{text.Chinese, text.English} {
 		for _, id := range ids {
-			packets, err := encodeSound(o.Reply, prompts.Sound(id, lang(l)))
+			packets, err := encodeSound(o, prompts.Sound(id, lang(l)))
 			if err != nil {
 				return fmt.Errorf("encode the phrase %s of %s: %w", id, l, err)
 			}
@@ -68,7 +68,8 @@ func Preload(o *Options, ids ...string) error {
 }
 
 // encodeSound encodes a WAV file as devices play it, the last frame filled up with silence.
-func encodeSound(format audio.Format, wav []byte) ([][]byte, error) {
+func encodeSound(o *Options, wav []byte) ([][]byte, error) {
+	format := o.Reply
 	pcm, rate, err := file.ReadWAV(bytes.NewReader(wav))
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func encodeSound(format audio.Format, wav []byte) ([][]byte, error) {
 	if over := len(pcm) % format.Samples(); over > 0 {
 		pcm = append(pcm, make([]int16, format.Samples()-over)...)
 	}
-	return encodeAll(format, pcm, nil)
+	return encodeAll(o, pcm, nil)
 }
 
 // prewarm has a speaker without a device speak one phrase.
@@ -90,7 +91,7 @@ func prewarm(ctx context.Context, o *Options, id string, l text.Lang, voice stri
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(turn.ErrDone)
-	player := NewPlayer(noDevice{}, 0, o.Reply, o.Lead)
+	player := NewPlayer(noDevice{}, 0, o.Reply, o.Coding, o.Lead)
 	s := NewSpeaker(o, slog.New(slog.DiscardHandler), player, timeline.New(timeline.Times{}), voice, atOnce(player))
 	var wg sync.WaitGroup
 	wg.Go(func() {

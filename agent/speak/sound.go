@@ -12,6 +12,7 @@ import (
 // Its owner guards it.
 type encoder struct {
 	format    audio.Format
+	coding    audio.Coding
 	enc       *audio.Encoder // made with the first frame that needs it
 	buf       []byte
 	waiting   bool // a frame was encoded and is not handed over yet
@@ -21,7 +22,7 @@ type encoder struct {
 // prepare makes enc ready for the next frame.
 func (e *encoder) prepare() error {
 	if e.enc == nil {
-		enc, err := audio.NewEncoder(e.format)
+		enc, err := audio.NewEncoderOf(e.format, e.coding)
 		if err != nil {
 			return fmt.Errorf("make an encoder: %w", err)
 		}

@@ -129,7 +129,7 @@ func soundOptions(t *testing.T, tts providers.TTS) Options {
 		t.Fatal(err)
 	}
 	return Options{
-		TTS: tts, Prompts: set, Reply: audio.Reply, Lead: 4, Guard: 105 * time.Millisecond, StopAfter: 100 * time.Millisecond,
+		TTS: tts, Prompts: set, Reply: audio.Reply, Coding: audio.Usual(), Lead: 4, Guard: 105 * time.Millisecond, StopAfter: 100 * time.Millisecond,
 		SlowAfter: 2500 * time.Millisecond, SoundTimeout: 30 * time.Second,
 	}
 }
@@ -137,7 +137,7 @@ func soundOptions(t *testing.T, tts providers.TTS) Options {
 func speakTo(t *testing.T, o *Options, dev *device) *reply {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	r := &reply{T: t, dev: dev, player: NewPlayer(dev, 1, o.Reply, o.Lead)}
+	r := &reply{T: t, dev: dev, player: NewPlayer(dev, 1, o.Reply, o.Coding, o.Lead)}
 	r.speaker = NewSpeaker(o, log, r.player, timeline.New(timeline.Times{}), "", atOnce(r.player))
 	ctx, cancel := context.WithCancel(t.Context())
 	r.cancel = cancel
@@ -410,7 +410,7 @@ func TestCutThrowsFramesAway(t *testing.T) {
 			for given := 5; given < 60; given++ {
 				dev := newDevice()
 				dev.lag = func(time.Duration) time.Duration { return time.Duration(lost) }
-				f := NewPlayer(dev, 1, audio.Reply, 4)
+				f := NewPlayer(dev, 1, audio.Reply, audio.Usual(), 4)
 				f.Start()
 				for i := range given {
 					packet, err := f.encode(slices.Clone(sound[i*1440 : (i+1)*1440]))
@@ -436,7 +436,7 @@ func TestCutWhilePaused(t *testing.T) {
 		sound := scene.Voiced(24000, 4*time.Second, 20000)
 		for given := 5; given < 60; given++ {
 			dev := newDevice()
-			f := NewPlayer(dev, 1, audio.Reply, 4)
+			f := NewPlayer(dev, 1, audio.Reply, audio.Usual(), 4)
 			f.Start()
 			for i := range given + 1 {
 				if i == given {
@@ -552,4 +552,30 @@ func TestSynthesiserJustKeepsUp(t *testing.T) {
 			t.Errorf("%d frames of 50, %v of silence", len(r.dev.packets), r.dev.silence)
 		}
 	})
+}
+
+// TestThinLink: what is synthesised and what is kept are encoded as the settings say.
+func TestThinLink(t *testing.T) {
+	bytes := map[int]int{}
+	for _, bitrate := range []int{12000, 24000} {
+		o := soundOptions(t, &scene.TTS{Label: "none"})
+		o.Coding = audio.Coding{Bitrate: bitrate}
+		player := NewPlayer(newDevice(), 1, o.Reply, o.Coding, o.Lead)
+		player.Start()
+		sound := scene.Voiced(24000, 600*time.Millisecond, 9000)
+		kept, err := encodeAll(&o, sound, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range kept {
+			packet, err := player.encode(slices.Clone(sound[i*1440:][:1440]))
+			if err != nil || len(packet) != len(kept[i]) {
+				t.Fatalf("packet %d has %d bytes, %v; kept %d", i, len(packet), err, len(kept[i]))
+			}
+			bytes[bitrate] += len(packet)
+		}
+	}
+	if bytes[12000]*3 > bytes[24000]*2 {
+		t.Errorf("%v bytes", bytes)
+	}
 }

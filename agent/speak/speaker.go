@@ -36,6 +36,7 @@ type Options struct {
 	Cache        *Cache        // of the sound of fixed phrases; nil: they are synthesised each time
 	Levels       *audio.Levels // how loud voices are, to bring them to one loudness; nil: they are as loud as they are
 	Reply        audio.Format
+	Coding       audio.Coding  // of Reply
 	Home         text.Lang     // of the device: what cannot be spoken in another is told in Chinese where this is Chinese, else in English
 	Lead         int           // frames sent ahead
 	Guard        time.Duration // from tts start to the first frame

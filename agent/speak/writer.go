@@ -204,7 +204,7 @@ func (w *segmentWriter) store(key cacheKey) error {
 	packets := w.ready
 	if len(w.taken) > 0 {
 		var err error
-		if packets, err = encodeAll(w.s.o.Reply, w.taken, w.level); err != nil {
+		if packets, err = encodeAll(w.s.o, w.taken, w.level); err != nil {
 			return err
 		}
 	}
@@ -214,8 +214,9 @@ func (w *segmentWriter) store(key cacheKey) error {
 
 // encodeAll encodes whole frames as a stream of their own, at the loudness that
 // is known of their voice by now.
-func encodeAll(format audio.Format, pcm []int16, v *voiceLevel) ([][]byte, error) {
-	enc, err := audio.NewEncoder(format)
+func encodeAll(o *Options, pcm []int16, v *voiceLevel) ([][]byte, error) {
+	format := o.Reply
+	enc, err := audio.NewEncoderOf(format, o.Coding)
 	if err != nil {
 		return nil, fmt.Errorf("make an encoder: %w", err)
 	}

@@ -63,6 +63,8 @@ func TestBadFiles(t *testing.T) {
 		"idle_close_too_long":           ":2: voice.idle_close: 1m50s is not within 5s and 1m49.999s",
 		"vad_end_above_start":           ":2: voice.vad.end: 0.6 must not be above voice.vad.start (0.3)",
 		"trigger_above_commit":          ":3: voice.endpointing.trigger: 800ms must not be above voice.endpointing.commit (700ms)",
+		"opus_bitrate":                  ":2: voice.opus.bitrate: 24 is not within 8000 and 64000",
+		"opus_complexity":               ":2: voice.opus.complexity: 11 is not within 0 and 10",
 		"lead_too_long":                 ":2: voice.pacing.lead: 1s is not within 180ms and 360ms",
 		"port_too_high":                 `:1: server.listen: ":70000" is no address`,
 		"address_without_port":          `:1: server.listen: "localhost" is no address`,

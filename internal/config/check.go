@@ -169,6 +169,8 @@ func (ch checker) checkVoice(v Voice) {
 	within(ch, v.BargeIn, 100*ms, 3*time.Second, "voice", "barge_in")
 	within(ch, v.SlowNotice, 0, 30*time.Second, "voice", "slow_notice")
 	within(ch, v.Pacing.Lead, 180*ms, 360*ms, "voice", "pacing", "lead")
+	within(ch, v.Opus.Bitrate, 8000, 64000, "voice", "opus", "bitrate")
+	within(ch, v.Opus.Complexity, 0, 10, "voice", "opus", "complexity")
 }
 
 func (ch checker) checkAgent(a Agent) {

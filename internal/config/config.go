@@ -106,6 +106,7 @@ type Voice struct {
 	VAD         VAD           `koanf:"vad"`
 	Endpointing Endpointing   `koanf:"endpointing"`
 	Pacing      Pacing        `koanf:"pacing"`
+	Opus        Opus          `koanf:"opus"`
 	BargeIn     time.Duration `koanf:"barge_in"`    // voice that interrupts a reply in realtime mode
 	EchoGuard   bool          `koanf:"echo_guard"`  // words of the reply itself do not interrupt it
 	SlowNotice  time.Duration `koanf:"slow_notice"` // after so long without a sound, the engine that is slow is told aloud; 0: never
@@ -131,6 +132,12 @@ type Endpointing struct {
 // Pacing configures how sound is sent.
 type Pacing struct {
 	Lead time.Duration `koanf:"lead"` // sound that is sent ahead of being played
+}
+
+// Opus configures how speech is encoded for devices.
+type Opus struct {
+	Bitrate    int `koanf:"bitrate"`    // bit/s on average
+	Complexity int `koanf:"complexity"` // 0 to 10
 }
 
 // Agent configures the persona and the limits of the model.
@@ -286,6 +293,7 @@ func Default() *Config {
 				Trigger: 200 * time.Millisecond, Commit: 700 * time.Millisecond, MaxSpeech: time.Minute, Trials: 3,
 			},
 			Pacing:  Pacing{Lead: 240 * time.Millisecond},
+			Opus:    Opus{Bitrate: 24000, Complexity: 5},
 			BargeIn: 280 * time.Millisecond, EchoGuard: true, SlowNotice: 2500 * time.Millisecond,
 			Loudness: true,
 		},
