@@ -20,7 +20,7 @@ func TestPreloadAudible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Options{Prompts: set, Cache: NewCache(set), Reply: audio.Reply}
+	o := &Options{Prompts: set, Cache: NewCache(set), Reply: audio.Reply, Coding: audio.Usual()}
 	ids := []string{prompts.Overload, prompts.ShuttingDown}
 	if err := Preload(o, ids...); err != nil {
 		t.Fatal(err)
