@@ -32,14 +32,13 @@ import (
 func TestFiftyDevicesKeepTheirOwn(t *testing.T) {
 	t.Parallel()
 	needRace(t)
-	const rounds = 3
 	ctx := limit(t)
 	s := start(t, instant(echoCloud(t)))
 	s.waitReady(ctx, t)
 	var wg sync.WaitGroup
 	for i := range devicesAtOnce {
 		wg.Go(func() {
-			if err := talkAlone(ctx, t, s, i, rounds); err != nil {
+			if err := talkAlone(ctx, t, s, i); err != nil {
 				t.Errorf("device %d: %v", i, err)
 			}
 		})
@@ -51,7 +50,37 @@ func TestFiftyDevicesKeepTheirOwn(t *testing.T) {
 const devicesAtOnce = 50
 
 // toneOf is the tone of device i in Hz.
-func toneOf(i int) float64 { return 300 + 16*float64(i) }
+func toneOf(i int) float64 { return 300 + 40*float64(i) }
+
+// rounds is how often each device speaks, and said the length of what it says.
+const (
+	rounds = 3
+	said   = 960 * time.Millisecond
+)
+
+// TestTonesOfDevices: each device's tone is known behind the codec, in each round.
+func TestTonesOfDevices(t *testing.T) {
+	for i := range devicesAtOnce {
+		dec, err := audio.NewDecoder(16000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for packets := range slices.Chunk(tone(t, toneOf(i), rounds*said), int(said/(60*time.Millisecond))) {
+			var pcm []int16
+			for _, packet := range packets {
+				frame := make([]int16, 960)
+				n, err := dec.Decode(packet, frame)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pcm = append(pcm, frame[:n]...)
+			}
+			if got := deviceOf(pcm, 16000); got != i {
+				t.Errorf("device %d is taken for %d", i, got)
+			}
+		}
+	}
+}
 
 // deviceOf is the device whose tone is the strongest in this sound (Goertzel's
 // way to one line of a spectrum), -1 if there is hardly any sound. Each eighth of a
@@ -120,7 +149,7 @@ func echoCloud(t *testing.T) *openaitest.Server {
 }
 
 // talkAlone is one device's part.
-func talkAlone(ctx context.Context, t *testing.T, s *server, i, rounds int) error {
+func talkAlone(ctx context.Context, t *testing.T, s *server, i int) error {
 	t.Helper()
 	d, err := devicetest.Dial(ctx, devicetest.Options{
 		URL: s.ws, DeviceID: fmt.Sprintf("24:6f:28:01:00:%02x", i), Mode: devicetest.Manual,
@@ -130,8 +159,7 @@ func talkAlone(ctx context.Context, t *testing.T, s *server, i, rounds int) erro
 		return err
 	}
 	defer d.Close()
-	packets := tone(t, toneOf(i), time.Second)
-	for range rounds {
+	for packets := range slices.Chunk(tone(t, toneOf(i), rounds*said), int(said/(60*time.Millisecond))) {
 		err := errors.Join(d.ListenStart(devicetest.Manual), d.SendFrames(packets...), d.ListenStop())
 		if err != nil {
 			return err
