@@ -42,6 +42,11 @@ func oldEars(t *testing.T, code int) string {
 			words, sequence := strings.Repeat("a", n-1), n
 			if m.Data[1]&volcframe.FlagLast != 0 {
 				sequence = -n
+			} else if code == 1013 {
+				continue // that nothing was said is known at the end
+			}
+			if code == 1013 {
+				words = ""
 			}
 			payload := fmt.Appendf(nil, `{"reqid":"r","code":%d,"message":"m","sequence":%d,"result":[{"text":%q}]}`, code, sequence, words)
 			l.Say(servicetest.Binary(volcframe.Frame{Kind: volcframe.TypeAnswer, JSON: true, Payload: payload}.Bytes()))
