@@ -19,6 +19,9 @@ import (
 	sessionlock "github.com/pressly/goose/v3/lock"
 )
 
+// migrations are the steps of the schema. Each is one statement for goose, which would look
+// for the end of others in each line, with a buffer of 4 MiB.
+//
 //go:embed migrations/*.sql
 var migrations embed.FS
 

@@ -109,3 +109,38 @@ func TestManyReminders(t *testing.T) {
 		t.Logf("%d due in %v", len(due), time.Since(start))
 	})
 }
+
+// TestOutbox: both engines keep parcels until they are over.
+func TestOutbox(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx, now := t.Context(), time.Now().UTC().Truncate(time.Millisecond)
+		addDevice(t, s, "m")
+		for i, p := range []Parcel{
+			{ID: "a", EndsAt: now.Add(time.Hour)}, {ID: "b", EndsAt: now.Add(-time.Hour)}, {ID: "c", EndsAt: now.Add(time.Hour), NotBefore: now.Add(time.Minute)},
+		} {
+			p.DeviceID, p.Body, p.Source, p.State, p.At = "m", `{}`, "api", "waiting", now.Add(time.Duration(i-10)*time.Hour)
+			want(t, s.Outbox.Add(ctx, p), nil)
+		}
+		want(t, s.Outbox.Add(ctx, Parcel{ID: "x", DeviceID: "nobody", Body: "{}", Source: "api", State: "waiting"}), ErrNotFound)
+		waiting, err := s.Outbox.Waiting(ctx, "m", 9)
+		if n, e := s.Outbox.Open(ctx, "m"); len(waiting) != 1 || waiting[0].ID != "a" || err != nil || n != 2 || e != nil {
+			t.Errorf("%+v %v, %d open %v", waiting, err, n, e)
+		}
+		told := waiting[0]
+		told.State, told.Tries, told.DeliveredAt, told.HeardChars = "telling", 1, now, 7
+		want(t, s.Outbox.Change(ctx, waiting[0], told), nil)
+		want(t, s.Outbox.Change(ctx, waiting[0], told), ErrConflict)
+		if p, err := s.Outbox.Get(ctx, "a"); fmt.Sprint(p) != fmt.Sprint(told) || err != nil {
+			t.Errorf("%+v %v, want %+v", p, err, told)
+		}
+		if n, err := s.Outbox.Expire(ctx); n != 1 || err != nil {
+			t.Errorf("%d expired, %v", n, err)
+		}
+		if n, err := s.Outbox.Purge(ctx, now.Add(-9*time.Hour-time.Minute)); n != 1 || err != nil {
+			t.Errorf("%d deleted, %v", n, err)
+		}
+		if all, err := s.Outbox.List(ctx, "m", Page{}); len(all) != 2 || all[0].ID != "c" || err != nil {
+			t.Errorf("%+v %v", all, err)
+		}
+	})
+}

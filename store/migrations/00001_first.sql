@@ -3,6 +3,7 @@
 -- *_at are milliseconds since 1970, UTC. JSON is TEXT. What belongs to a device goes with its row.
 
 -- +goose Up
+-- +goose StatementBegin
 CREATE TABLE users (
   id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, shown TEXT NOT NULL, role TEXT NOT NULL CHECK (role IN ('owner', 'member', 'viewer')),
   password TEXT, totp TEXT, locale TEXT, created_at BIGINT NOT NULL, password_at BIGINT, disabled_at BIGINT
@@ -123,3 +124,4 @@ CREATE TABLE audit (
   ok BOOLEAN NOT NULL
 );
 CREATE INDEX audit_at ON audit (at, id);
+-- +goose StatementEnd
