@@ -99,6 +99,16 @@ func (t *Agents) List(ctx context.Context) ([]Agent, []AgentRevision, error) {
 	return agents, revisions, err
 }
 
+// Names returns the slugs of all agents that turns or devices can be of, by id, also of those that settings or prompts make.
+func (t *Agents) Names(ctx context.Context) (map[string]string, error) {
+	agents, err := list[Agent](ctx, t.db.read, selectAgent)
+	names := make(map[string]string, len(agents))
+	for _, a := range agents {
+		names[a.ID] = a.Slug
+	}
+	return names, err
+}
+
 // Revisions lists what an agent was, the newest first, also of one that was deleted, and whose it is.
 func (t *Agents) Revisions(ctx context.Context, slug string) (all []AgentRevision, owner string, err error) {
 	a, err := first[Agent](ctx, t.db.read, selectAgent+" WHERE slug = $1", slug)

@@ -178,6 +178,21 @@ func (t *Devices) List(ctx context.Context, p Page) ([]Device, error) {
 	return list[Device](ctx, t.db.read, selectDevice+" WHERE (first_at, id) < ($1, $2) ORDER BY first_at DESC, id DESC LIMIT $3", at, id, limit)
 }
 
+// Presence has of a device whose it is, and when it talked last.
+type Presence struct {
+	DeviceID, OwnerID string
+	TurnAt            time.Time
+}
+
+func (p *Presence) fields() []any {
+	return []any{text{&p.DeviceID}, maybe{&p.OwnerID}, stamp{&p.TurnAt}}
+}
+
+// Presences returns it of all devices, in order.
+func (t *Devices) Presences(ctx context.Context) ([]Presence, error) {
+	return list[Presence](ctx, t.db.read, "SELECT id, owner_id, turn_at FROM devices ORDER BY id")
+}
+
 // OwnedBy returns the ids of the devices of a person, in order.
 func (t *Devices) OwnedBy(ctx context.Context, userID string) (ids []string, err error) {
 	rows, err := t.db.read.QueryContext(ctx, "SELECT id FROM devices WHERE owner_id = $1 ORDER BY id", userID)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,8 +15,14 @@ import (
 func fill(t *testing.T, s *Store, turns int) {
 	t.Helper()
 	ctx := t.Context()
+	want(t, s.Users.Add(ctx, User{ID: "ann", Name: "ann", Shown: "ann", Role: Member, CreatedAt: at(0)}), nil)
 	for i := range 100 {
-		addDevice(t, s, fmt.Sprintf("d%02d", i))
+		id := fmt.Sprintf("d%02d", i)
+		addDevice(t, s, id)
+		if i < 5 {
+			_, err := s.Devices.Edit(ctx, id, func(d *Device) error { d.OwnerID = "ann"; return nil })
+			want(t, err, nil)
+		}
 	}
 	for from := 0; from < turns; from += 10_000 {
 		b := newBatch()
@@ -65,8 +72,17 @@ func TestMillion(t *testing.T) {
 		"conversations of one": func() (int, error) { all, err := s.Conversations.List(ctx, "d07", Page{}); return len(all), err },
 		"calls":                func() (int, error) { all, err := s.Turns.Calls(ctx, "", Page{Before: half}); return len(all), err },
 		"calls of one":         func() (int, error) { all, err := s.Turns.Calls(ctx, "d07", Page{Before: half}); return len(all), err },
-		"one talk":             func() (int, error) { all, err := s.Turns.Of(ctx, "d07-7", 0, 50); return len(all), err },
-		"devices":              func() (int, error) { all, err := s.Devices.List(ctx, Page{}); return len(all), err },
+		"talks":                func() (int, error) { return talksOfMillion(s, TalkFilter{}, half) },
+		"talks of a member":    func() (int, error) { return talksOfMillion(s, TalkFilter{Owner: "ann"}, half) },
+		"words not found":      func() (int, error) { return talksOfMillion(s, TalkFilter{Text: "neither nor"}, half) },
+		"words of a member":    func() (int, error) { return talksOfMillion(s, TalkFilter{Text: "nine", Owner: "ann"}, Cursor{}) },
+		"a tool not found":     func() (int, error) { return talksOfMillion(s, TalkFilter{Tool: "nothing"}, half) },
+		"slow, failed and cut": func() (int, error) {
+			return talksOfMillion(s, TalkFilter{Slower: 1, Failed: true, Interrupted: true}, half)
+		},
+		"what one talk has": func() (int, error) { n, err := s.Talks.With(ctx, "d07-7", 0, 50); return len(n.Messages), err },
+		"one talk":          func() (int, error) { all, err := s.Turns.Of(ctx, "d07-7", 0, 50); return len(all), err },
+		"devices":           func() (int, error) { all, err := s.Devices.List(ctx, Page{}); return len(all), err },
 	} {
 		var all []time.Duration
 		for range 5 {
@@ -82,6 +98,16 @@ func TestMillion(t *testing.T) {
 		}
 		t.Logf("%s: %v, %v at first", name, all[2], all[4])
 	}
+}
+
+// talksOfMillion counts what a list of talks gives: its rows, and whether it goes on.
+func talksOfMillion(s *Store, f TalkFilter, from Cursor) (int, error) {
+	l, err := s.Talks.List(context.Background(), f, Page{Before: from})
+	n := len(l.Talks)
+	if l.Next != (Cursor{}) {
+		n++
+	}
+	return n, err
 }
 
 // TestSustained: two hundred turns a second are written as they come, for as long as they do, by both engines.

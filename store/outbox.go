@@ -51,6 +51,31 @@ func (t *Outbox) Waiting(ctx context.Context, deviceID string, limit int) ([]Par
 		"AND (ends_at IS NULL OR ends_at > $3) ORDER BY at, id LIMIT $4", deviceID, now, now, limit)
 }
 
+// Get returns the parcel of an id.
+func (t *Outbox) Get(ctx context.Context, id string) (Parcel, error) {
+	return first[Parcel](ctx, t.db.read, selectParcel+" WHERE id = $1", id)
+}
+
+// List lists the parcels of a device, or of all for "", the newest first.
+func (t *Outbox) List(ctx context.Context, deviceID string, p Page) ([]Parcel, error) {
+	at, id, limit := p.bounds()
+	if deviceID == "" {
+		return list[Parcel](ctx, t.db.read, selectParcel+" WHERE (at, id) < ($1, $2) ORDER BY at DESC, id DESC LIMIT $3", at, id, limit)
+	}
+	return list[Parcel](ctx, t.db.read, selectParcel+" WHERE device_id = $1 AND (at, id) < ($2, $3) ORDER BY at DESC, id DESC LIMIT $4", deviceID, at, id, limit)
+}
+
+// Open counts the parcels of a device that are not over.
+func (t *Outbox) Open(ctx context.Context, deviceID string) (int, error) {
+	return count(ctx, t.db.read, "SELECT COUNT(*) FROM outbox WHERE device_id = $1 AND state = 'waiting' AND (ends_at IS NULL OR ends_at > $2)",
+		deviceID, t.db.clock().UnixMilli())
+}
+
+// Purge deletes parcels of before a time that do not wait any more.
+func (t *Outbox) Purge(ctx context.Context, before time.Time) (int64, error) {
+	return t.db.exec(ctx, "DELETE FROM outbox WHERE state <> 'waiting' AND at < $1", before.UnixMilli())
+}
+
 // Change writes a parcel in place of was, if that still has its state and its tries; else [ErrConflict].
 func (t *Outbox) Change(ctx context.Context, was, now Parcel) error {
 	const changed = "not_before, ends_at, state, tries, delivered_at, heard_chars"

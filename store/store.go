@@ -67,6 +67,7 @@ type Tables struct {
 	Memories      *Memories
 	Conversations *Conversations
 	Turns         *Turns
+	Talks         *Talks
 	Recordings    *Recordings
 	Users         *Users
 	Sessions      *Sessions
@@ -115,7 +116,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func tablesOf(db *database) Tables {
 	return Tables{
 		Devices: &Devices{db}, Reminders: &Reminders{db}, Outbox: &Outbox{db}, Memories: &Memories{db},
-		Conversations: &Conversations{db}, Turns: &Turns{db}, Recordings: &Recordings{db},
+		Conversations: &Conversations{db}, Turns: &Turns{db}, Talks: &Talks{db}, Recordings: &Recordings{db},
 		Users: &Users{db}, Sessions: &Sessions{db}, Invites: &Invites{db}, APITokens: &APITokens{db},
 		Agents: &Agents{db}, Settings: &Settings{db}, Secrets: &Secrets{db}, Audit: &Audit{db},
 	}
