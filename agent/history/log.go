@@ -4,11 +4,7 @@ package history
 import (
 	"bytes"
 	"encoding/gob"
-	"fmt"
 	"slices"
-	"sync"
-
-	"github.com/pkoukk/tiktoken-go"
 
 	"xiaozhi/providers"
 )
@@ -112,7 +108,11 @@ func (l *Log) replaceResult(callID, text string) bool {
 // exchange goes from a user's message to before the next, so a call is never split
 // from its result. The newest exchange always stays. Each message is counted
 // once: counting takes milliseconds, which other devices' frames would wait for.
+// Without count, bytes are counted, which is never too few.
 func (l *Log) Trim(budget int, count func(string) int) {
+	if count == nil {
+		count = func(text string) int { return len(text) }
+	}
 	var starts []int // of the exchanges
 	bytes, total := 0, 0
 	for i, m := range l.messages {
@@ -156,35 +156,4 @@ func messageTokens(m providers.Message, count func(string) int) int {
 		n += messageOverhead + count(c.Name) + count(c.Arguments) + len(c.Echo.JSON)/echoBytes
 	}
 	return n
-}
-
-// TokenCounter counts tokens with tiktoken's cl100k_base table, which is near
-// enough for every model we speak to (a budget, not a bill). The table, some
-// 15 MiB in memory, is read by Load, else at the first count. Both may be called
-// at the same time. The offline loader has to be set before (main does).
-type TokenCounter struct {
-	once sync.Once
-	enc  *tiktoken.Tiktoken
-	err  error
-}
-
-// Count returns the number of tokens of text. Without a counter, or if the table
-// cannot be read, it counts bytes, which is never too few.
-func (c *TokenCounter) Count(text string) int {
-	if c == nil || c.Load() != nil {
-		return len(text)
-	}
-	return len(c.enc.EncodeOrdinary(text))
-}
-
-// Load reads the table now rather than at the first count, where a turn would
-// wait for it, and the process would grow long after its start.
-func (c *TokenCounter) Load() error {
-	c.once.Do(func() {
-		c.enc, c.err = tiktoken.GetEncoding("cl100k_base")
-		if c.err != nil {
-			c.err = fmt.Errorf("read the token table: %w", c.err)
-		}
-	})
-	return c.err
 }

@@ -172,13 +172,6 @@ func TestNewCopies(t *testing.T) {
 	}
 }
 
-func TestTokenCounterMissing(t *testing.T) {
-	var c *TokenCounter
-	if n := c.Count("four"); n != 4 {
-		t.Errorf("%d tokens without a counter, want its bytes", n)
-	}
-}
-
 // TestSaid: what was said does not change with a result that comes late.
 func TestSaid(t *testing.T) {
 	var l Log
