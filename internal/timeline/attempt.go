@@ -20,6 +20,7 @@ const (
 // Attempt is one request to one member of a chain: whom, when, and what came of it.
 type Attempt struct {
 	Op       string // recognize, think, speak or converse
+	Part     int    // of the turn: the step of a model, the sentence of a voice, from one; 0: neither
 	Provider string
 	Asked    time.Time
 	First    time.Duration // until its first result; 0: there was none
@@ -52,10 +53,21 @@ func NoteAttempt(ctx context.Context, a Attempt) {
 	}
 }
 
+// Of returns what notes attempts of one part of the turn.
+func (t *Turn) Of(part int) func(Attempt) {
+	return func(a Attempt) {
+		a.Part = part
+		t.Attempt(a)
+	}
+}
+
 // Attempt notes an attempt of the turn.
 func (t *Turn) Attempt(a Attempt) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if a.Op == "speak" && a.Outcome == Answered {
+		t.tts = a.Provider
+	}
 	if len(t.attempts) < maxAttempts {
 		t.attempts = append(t.attempts, a)
 	}

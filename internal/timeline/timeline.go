@@ -4,19 +4,22 @@ package timeline
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
 
 // Times are the moments of the utterance that a turn answers; zero: not known.
 type Times struct {
-	EndOfSpeech time.Time // the last voiced sample, listen stop, or when text was typed
-	Endpoint    time.Time // the utterance was taken to be over
-	Silent      time.Time // from when on the user waits to hear something
-	Transcript  time.Time // its text was there
-	ASR         string    // the recogniser
-	Discarded   int       // speculations that were discarded before it
-	Attempts    []Attempt // of recognisers
+	EndOfSpeech time.Time     // the last voiced sample, listen stop, or when text was typed
+	End         End           // which of these
+	Delay       time.Duration // how long it had to be silent; 0: as long as is set
+	Endpoint    time.Time     // the utterance was taken to be over
+	Silent      time.Time     // from when on the user waits to hear something
+	Transcript  time.Time     // its text was there
+	ASR         string        // the recogniser
+	Discarded   int           // speculations that were discarded before it
+	Attempts    []Attempt     // of recognisers
 }
 
 // Turn collects the times of one turn. Its methods may be called at the same time.
@@ -32,7 +35,8 @@ type Turn struct {
 	steps      int
 	tokens     Tokens
 	llm, tts   string // the providers that answered
-	tools      []slog.Attr
+	sentences  int
+	tools      []Called
 	attempts   []Attempt // of models and voices
 }
 
@@ -53,12 +57,13 @@ func first(at *time.Time) {
 	}
 }
 
-// ModelAsked notes a model call.
-func (t *Turn) ModelAsked() {
+// ModelAsked notes a model call, and returns which of the turn it is, from one.
+func (t *Turn) ModelAsked() (step int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.steps++
 	first(&t.llmAsked)
+	return t.steps
 }
 
 // Token notes that the model answered, and who it was.
@@ -82,12 +87,16 @@ func (t *Turn) Spent(s Tokens) {
 	t.tokens.Completion += s.Completion
 }
 
-// VoiceAsked notes that a segment was given to the synthesiser.
-func (t *Turn) VoiceAsked(provider string) {
+// VoiceAsked notes that a segment was given to the synthesiser, and returns which of the turn it is, from one.
+func (t *Turn) VoiceAsked(provider string) (sentence int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tts = provider
+	t.sentences++
+	if t.tts == "" { // else who has answered before
+		t.tts = provider
+	}
 	first(&t.ttsAsked)
+	return t.sentences
 }
 
 // VoiceHeard notes that there is sound.
@@ -99,20 +108,13 @@ func (t *Turn) VoiceHeard() {
 	}
 }
 
-// Tool notes how long an awaited tool took.
-func (t *Turn) Tool(name string, d time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.tools = append(t.tools, slog.Duration(name, d))
-}
-
 // Playback describes what play-out measured.
 type Playback interface {
 	// Counters are the frames that were sent, those that came too late for the
 	// device, and the least that it had left to play.
 	Counters() (frames, underruns int, minLead time.Duration)
-	// FirstFrame is when the first frame left; zero: none has.
-	FirstFrame() time.Time
+	// Sent is what went to the device when.
+	Sent() Sent
 }
 
 // Figures hold what a turn's one log line says, and what is kept of it.
@@ -123,23 +125,28 @@ type Figures struct {
 	Discarded                                       int
 	ASRName, LLMName, TTSName                       string // the providers that answered; "": none was asked
 	Tokens                                          Tokens // zero: no model has said
-	Tools                                           []slog.Attr
+	Tools                                           []Called
 	Attempts                                        []Attempt
+	Marks                                           Marks
 }
 
 // Figures returns the figures of the turn as they are now.
 func (t *Turn) Figures(p Playback) Figures {
 	frames, underruns, minLead := p.Counters()
-	frame := p.FirstFrame()
+	sent := p.Sent()
 	attempts := t.Attempts()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	w := wait{at: t.of.EndOfSpeech, end: sent.First}
+	eou, asr := w.stage(t.of.EndOfSpeech, t.of.Endpoint), w.stage(t.of.Endpoint, t.of.Transcript)
+	ttfs, ttfb := w.stage(t.llmAsked, t.ttsAsked), w.stage(t.ttsAsked, t.firstSound)
+	e2e := between(t.of.EndOfSpeech, sent.First)
 	return Figures{
-		EOU: between(t.of.EndOfSpeech, t.of.Endpoint), ASR: t.waited(t.of.Endpoint, t.of.Transcript),
-		TTFT: between(t.llmAsked, t.firstToken), TTFS: t.waited(t.llmAsked, until(t.ttsAsked, frame)), TTFB: t.waited(t.ttsAsked, until(t.firstSound, frame)),
-		Added: t.added(frame), E2E: between(t.of.EndOfSpeech, frame), LeadMin: minLead,
+		EOU: eou, ASR: asr, TTFT: between(t.llmAsked, t.firstToken), TTFS: ttfs, TTFB: ttfb,
+		Added: max(0, e2e-eou-asr-ttfs-ttfb), E2E: e2e, LeadMin: minLead,
 		Underruns: underruns, Frames: frames, Steps: t.steps, Speculation: t.speculation, Discarded: t.of.Discarded,
-		ASRName: t.of.ASR, LLMName: t.llm, TTSName: t.tts, Tokens: t.tokens, Tools: t.tools, Attempts: attempts,
+		ASRName: t.of.ASR, LLMName: t.llm, TTSName: t.tts, Tokens: t.tokens, Tools: slices.Clone(t.tools), Attempts: attempts,
+		Marks: t.marks(sent),
 	}
 }
 
@@ -171,42 +178,41 @@ func (f *Figures) Attrs() []any {
 		out = append(out, slog.Int("prompt_tokens", f.Tokens.Prompt), slog.Int("completion_tokens", f.Tokens.Completion))
 	}
 	if len(f.Tools) > 0 {
-		out = append(out, slog.Attr{Key: "tools", Value: slog.GroupValue(f.Tools...)})
+		if awaited := toolAttrs(f.Tools); len(awaited) > 0 {
+			out = append(out, slog.Attr{Key: "tools", Value: slog.GroupValue(awaited...)})
+		}
 	}
 	return out
 }
 
-// added returns what remains of the way from the end of speech to the first frame
-// when the stages before it are taken away, so that
+// wait is the way from the end of speech to the first frame, which is cut into stages that follow one another, so that
 //
 //	e2e = eou_delay + asr_delay + llm_ttfs + tts_ttfb + server_added
 //
-// It is our own work, the wait for the turn before, and what of the guard after
-// tts start the synthesiser did not cover. 0 when no frame was sent.
-func (t *Turn) added(frame time.Time) time.Duration {
-	return max(0, between(t.of.EndOfSpeech, frame)-between(t.of.EndOfSpeech, t.of.Endpoint)-t.waited(t.of.Endpoint, t.of.Transcript)-
-		t.waited(t.llmAsked, until(t.ttsAsked, frame))-t.waited(t.ttsAsked, until(t.firstSound, frame)))
+// server_added is what remains: our own work, the wait for the turn before, and what of the guard after tts start the
+// synthesiser did not cover. Of a stage counts what lies after the one before: what a speculation did before the words
+// were final cost nothing. What comes after the first frame is not waited for: a phrase was heard about how long it takes.
+type wait struct {
+	at  time.Time // so far
+	end time.Time // the first frame; zero: none was sent
 }
 
-// until is the end of a stage for the ear: its own, or the first frame, if that was
-// earlier, because a phrase was heard about how long it takes.
-func until(end, frame time.Time) time.Time {
-	if !frame.IsZero() && end.After(frame) {
-		return frame
-	}
-	return end
-}
-
-// waited returns how long the user has waited from a to b: what a speculation did
-// before the utterance was taken to be over cost nothing.
-func (t *Turn) waited(a, b time.Time) time.Duration {
-	if a.IsZero() || b.IsZero() {
+// stage returns how much of the way lies between two moments, one of which may not be known.
+func (w *wait) stage(from, to time.Time) time.Duration {
+	if from.IsZero() || to.IsZero() {
 		return 0
 	}
-	if a.Before(t.of.Endpoint) {
-		a = t.of.Endpoint
+	if from.Before(w.at) {
+		from = w.at
 	}
-	return between(a, b)
+	if !w.end.IsZero() && to.After(w.end) {
+		to = w.end
+	}
+	if !to.After(from) {
+		return 0
+	}
+	w.at = to
+	return to.Sub(from)
 }
 
 func between(a, b time.Time) time.Duration {

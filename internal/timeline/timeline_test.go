@@ -11,7 +11,7 @@ import (
 type played struct{ first time.Time }
 
 func (p *played) Counters() (frames, underruns int, minLead time.Duration) { return 0, 0, 0 }
-func (p *played) FirstFrame() time.Time                                    { return p.first }
+func (p *played) Sent() Sent                                               { return Sent{First: p.first} }
 
 func attrs(tm *Turn, p Playback) []any {
 	f := tm.Figures(p)
@@ -68,6 +68,20 @@ func TestTimingAddsUp(t *testing.T) {
 			tm.Token("x")
 			tm.VoiceHeard()
 		}, map[string]time.Duration{"llm_ttft": 0, "llm_ttfs": 0, "tts_ttfb": 0, "server_added": 105 * ms, "e2e": 105 * ms}},
+		{"a guess before the words", func(tm *Turn) {
+			tm.of.EndOfSpeech = time.Now()
+			time.Sleep(300 * ms)
+			tm.ModelAsked()
+			time.Sleep(400 * ms)
+			tm.of.Endpoint = time.Now()
+			time.Sleep(100 * ms)
+			tm.VoiceAsked("y")
+			time.Sleep(100 * ms)
+			tm.VoiceHeard()
+			time.Sleep(50 * ms)
+			tm.of.Transcript = time.Now()
+			time.Sleep(5 * ms)
+		}, map[string]time.Duration{"eou_delay": 700 * ms, "asr_delay": 250 * ms, "llm_ttfs": 0, "tts_ttfb": 0, "server_added": 5 * ms, "e2e": 955 * ms}},
 		{"a phrase", func(tm *Turn) {
 			tm.of.EndOfSpeech = time.Now()
 			time.Sleep(300 * ms)
@@ -95,6 +109,21 @@ func TestTimingAddsUp(t *testing.T) {
 	}
 }
 
+// The voice of a turn is the one that answered, not the first one of the chain that was asked.
+func TestVoiceThatAnswered(t *testing.T) {
+	tm := New(Times{})
+	note := tm.Of(tm.VoiceAsked("first"))
+	if f := tm.Figures(&played{}); f.TTSName != "first" {
+		t.Error(f.TTSName)
+	}
+	note(Attempt{Op: "speak", Provider: "first", Outcome: Lost})
+	note(Attempt{Op: "speak", Provider: "second", Outcome: Answered})
+	tm.VoiceAsked("first")
+	if f := tm.Figures(&played{}); f.TTSName != "second" {
+		t.Error(f.TTSName)
+	}
+}
+
 // A turn without a frame has no end-to-end time, and nothing of ours in it.
 func TestTimingWithoutSound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -103,6 +132,47 @@ func TestTimingWithoutSound(t *testing.T) {
 		tm.ModelAsked()
 		if got := figures(tm, f); got["e2e"] != 0 || got["server_added"] != 0 {
 			t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestSpans: what is kept of a turn says what it did when, can be read again, and takes 8 KiB at most.
+func TestSpans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ms = time.Millisecond
+		zero := time.Now()
+		time.Sleep(700 * ms)
+		tm := New(Times{EndOfSpeech: zero, End: EndVoice, Delay: 600 * ms, Endpoint: time.Now(), Attempts: []Attempt{{Op: "recognize", Asked: zero.Add(-time.Second)}}})
+		note := tm.Of(tm.ModelAsked())
+		note(Attempt{Op: "think", Provider: "x", Asked: time.Now(), Took: ms, Outcome: Answered, Tokens: Tokens{5, 6}})
+		tm.Call(Called{ID: "a", Name: "weather", Way: Awaited})
+		tm.Call(Called{ID: "b", Name: "door", Way: Assumed})
+		time.Sleep(80 * ms)
+		tm.Result("a", true)
+		tm.Result("b", true) // nobody waits for that
+		f := tm.Figures(&played{time.Now()})
+		s := f.Spans()
+		s.Tools[0].Ran(zero.Add(720*ms), 60*ms, "query", false, zero)
+		got, err := ReadSpans(s.String())
+		if err != nil || got.Zero != zero.UnixMilli() || got.End != EndVoice || got.Delay != 600 || got.Marks[MarkEndpoint] != 700 || got.Marks[MarkFrame] != 780 {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if _, there := got.Marks[MarkToken]; there {
+			t.Error("there was no token")
+		}
+		if a := got.Attempts; len(a) != 2 || a[0].At != -1000 || a[1].At != 700 || a[1].Part != 1 || a[1].In != 5 || a[1].Out != 6 {
+			t.Errorf("%+v", a)
+		}
+		if c := got.Tools; len(c) != 2 || c[0].At != 700 || *c[0].Sent != 720 || c[0].Took != 60 || !c[0].Failed || c[1].Sent != nil || c[1].Failed {
+			t.Errorf("%+v", c)
+		}
+		for range 300 {
+			f.Attempts = append(f.Attempts, Attempt{Op: "speak", Provider: "a voice", Asked: zero})
+		}
+		if many := f.Spans().String(); many == "" || len(many) > 8<<10 {
+			t.Errorf("%d bytes", len(many))
+		} else if got, err := ReadSpans(many); err != nil || len(got.Attempts)+got.Dropped != 302 {
+			t.Errorf("%d and %d, %v", len(got.Attempts), got.Dropped, err)
 		}
 	})
 }
