@@ -88,7 +88,7 @@ func (w *wire) Request(ctx context.Context, req providers.LLMRequest) (*http.Req
 	if system != "" {
 		body["system"] = system
 	}
-	if len(req.Tools) > 0 && !(req.NoTools && w.refused.Has("tool_choice")) {
+	if len(req.Tools) > 0 && (!req.NoTools || !w.refused.Has("tool_choice")) {
 		body["tools"] = tools(req.Tools)
 		if req.NoTools {
 			body["tool_choice"] = map[string]any{"type": "none"}

@@ -3,6 +3,7 @@ package generation
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -42,6 +43,9 @@ type attempt struct {
 
 // maxText bounds the text of an answer, in bytes: hours of speech.
 const maxText = 256 << 10
+
+// maxWhole bounds an answer that comes in one piece, in bytes: one event of a stream.
+const maxWhole = 512 << 10
 
 // run makes the request and yields its deltas. Its error is ready to be yielded.
 func (a *attempt) run(ctx context.Context, req providers.LLMRequest) error {
@@ -84,7 +88,30 @@ func (a *attempt) ask(ctx context.Context, step providers.LLMRequest) (io.ReadCl
 		return resp.Body, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode < 300 && media == "application/json" {
+		if stream := a.whole(resp); stream != nil {
+			return stream, nil
+		}
+	}
 	return nil, a.refusal(resp, media)
+}
+
+// whole makes a stream of an answer in one piece; nil if it is none, and the body can be read again then.
+func (a *attempt) whole(resp *http.Response) io.ReadCloser {
+	w, may := a.m.wire.(Whole)
+	if !may {
+		return nil
+	}
+	said, err := io.ReadAll(io.LimitReader(resp.Body, maxWhole))
+	resp.Body = struct { // what was read, then what breaks it off
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(said), resp.Body), resp.Body}
+	var line bytes.Buffer
+	if err != nil || json.Compact(&line, said) != nil || FaultOf(said) != nil || !w.Whole(said) {
+		return nil
+	}
+	return io.NopCloser(strings.NewReader("data: " + line.String() + "\n\n"))
 }
 
 // refusal makes the error of a response that is no answer.

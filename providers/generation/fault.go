@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +30,8 @@ func (f *Fault) Refusal() *transport.Refusal {
 
 // complete adds what a fault says to the refusal of a status.
 func (f *Fault) complete(r *transport.Refusal) {
-	if f.Sure || r.Status < 300 {
+	vague := f.Kind == providers.BadRequest && (r.Status == http.StatusUnauthorized || r.Status == http.StatusPaymentRequired || r.Status == http.StatusTooManyRequests)
+	if (f.Sure || r.Status < 300) && !vague { // "invalid_request_error" stands beside any status
 		r.Kind = f.Kind
 	}
 	r.Text, r.Code = cmp.Or(f.Text, r.Text), cmp.Or(r.Code, f.Code)

@@ -50,6 +50,13 @@ type Ending interface {
 	EOF(give Give) error
 }
 
+// Whole is a [Wire] whose service may answer in one piece though a stream was asked for, as some
+// gateways and servers at home do. Whole reports whether a body, which is valid JSON, is an answer:
+// it is read as the only event of a stream.
+type Whole interface {
+	Whole(body []byte) bool
+}
+
 // ErrIncomplete says that a stream broke off.
 var ErrIncomplete = errors.New("the stream ended before the answer was complete")
 

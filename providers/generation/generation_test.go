@@ -209,6 +209,22 @@ func FuzzFaultOf(f *testing.F) {
 	})
 }
 
+// TestStatusBeforeVagueCode: DeepSeek says "invalid_request_error" beside 402, Gemini INVALID_ARGUMENT beside 401.
+func TestStatusBeforeVagueCode(t *testing.T) {
+	for status, want := range map[int]providers.Kind{401: providers.Unauthorized, 402: providers.NoCredit, 429: providers.RateLimited, 403: providers.BadRequest, 404: providers.BadRequest} {
+		r := &transport.Refusal{Status: status, Kind: transport.KindOf(status)}
+		FaultOf([]byte(`{"error":{"code":"invalid_request_error","message":"m"}}`)).complete(r)
+		if r.Kind != want {
+			t.Errorf("status %d: %v, want %v", status, r.Kind, want)
+		}
+	}
+	r := &transport.Refusal{Status: 429, Kind: providers.RateLimited}
+	FaultOf([]byte(`{"error":{"code":"insufficient_quota","message":"m"}}`)).complete(r)
+	if r.Kind != providers.NoCredit {
+		t.Errorf("a quota: %v", r.Kind)
+	}
+}
+
 func TestRetryDelayInTheBody(t *testing.T) {
 	f := FaultOf([]byte(`{"error":{"code":429,"message":"m","status":"RESOURCE_EXHAUSTED","details":[{"@type":"x","retryDelay":"17s"}]}}`))
 	if f == nil || f.After != 17*time.Second || f.Kind != providers.RateLimited {

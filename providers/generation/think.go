@@ -26,6 +26,20 @@ type ThinkFilter struct {
 	call  strings.Builder
 	calls []string // that are whole
 	solid bool     // white space before this, at the beginning and after a thought, is not part of the answer
+	lone  bool     // an end has come after text that no beginning had made a thought
+	// What came since Begin, for it is the answer if no end follows; nil: nothing is expected to be a thought.
+	maybe *strings.Builder
+}
+
+// Begin takes what comes for a thought whose beginning the server leaves out, as the templates of
+// R1 and QwQ do, up to its end. Without an end it was the answer.
+func (f *ThinkFilter) Begin() { f.end, f.maybe = "</think>", &strings.Builder{} }
+
+// Told says that the server tells thoughts apart by itself: the text that follows is the answer.
+func (f *ThinkFilter) Told() {
+	if f.maybe != nil && f.maybe.Len() == 0 && f.held == "" {
+		f.end, f.maybe = "", nil
+	}
 }
 
 // Push takes the next piece and gives what is certain by now.
@@ -44,7 +58,8 @@ func (f *ThinkFilter) Push(piece string) (text, thought string) {
 		rest = rest[at+len(tag):]
 		if end := strings.HasPrefix(tag, "</"); end {
 			f.close()
-			f.end, f.solid = "", false
+			f.lone = f.lone || f.end == "" && f.solid
+			f.end, f.solid, f.maybe = "", false, nil
 		} else {
 			f.end = "</" + tag[1:]
 		}
@@ -83,6 +98,13 @@ func (f *ThinkFilter) Flush() (text, thought string) {
 	f.held = ""
 	var texts, thoughts strings.Builder
 	f.put(held, &texts, &thoughts)
+	if f.maybe != nil {
+		said := f.maybe.String()
+		f.end, f.maybe = "", nil
+		text, thought = f.Push(said)
+		last, more := f.Flush()
+		return text + last, thought + more
+	}
 	f.close() // the end of a call is left out by some models
 	return texts.String(), thoughts.String()
 }
@@ -98,6 +120,9 @@ func (f *ThinkFilter) put(piece string, texts, thoughts *strings.Builder) {
 		return
 	default:
 		thoughts.WriteString(piece)
+		if f.maybe != nil && f.maybe.Len() <= maxText {
+			f.maybe.WriteString(piece)
+		}
 		return
 	}
 	if !f.solid {

@@ -31,6 +31,57 @@ func TestThinkFilter(t *testing.T) {
 	}
 }
 
+// What the template of a model has begun is a thought up to its end, and the answer if there is no end.
+func TestUnopenedThought(t *testing.T) {
+	for in, want := range map[string][2]string{
+		"hm, so</think>\n\nYes": {"Yes", "hm, so"}, "Yes": {"Yes", ""}, "a <b</think><think>c</think> d": {"d", "a <bc"}, `Yes<tool_call>{"name":"lamp"}`: {"Yes", ""},
+	} {
+		for size := 1; size <= len(in); size++ {
+			var f ThinkFilter
+			f.Begin()
+			text, thought := push(&f, in, size)
+			if text != want[0] || want[1] != "" && thought != want[1] {
+				t.Errorf("%q in pieces of %d: %q and %q", in, size, text, thought)
+			}
+		}
+	}
+}
+
+// A model is known by its name, or by what it did in the answer before.
+func TestUnopenedIsLearnt(t *testing.T) {
+	var u Unopened
+	answer := func(model, in string, more, told bool) string {
+		var f ThinkFilter
+		u.Expect(&f, model)
+		if told {
+			f.Told()
+		}
+		text, _ := f.Push(in)
+		u.Learn(&f, more)
+		last, _ := f.Flush()
+		return text + last
+	}
+	for _, c := range []struct {
+		model, in  string
+		more, told bool
+		want       string
+	}{
+		{"deepseek-r1:7b", "hm</think>Yes", false, false, "Yes"},
+		{"QwQ-32B", "hm</think>Yes", false, false, "Yes"},
+		{"qwen3-4b-thinking-2507", "hm", true, false, ""}, // cut off
+		{"qwen3-4b-thinking-2507", "Yes", false, true, "Yes"},
+		{"four2r1ver", "hm</think>Yes", false, false, "hmYes"}, // for the first time only
+		{"four2r1ver", "hm</think>Yes", false, false, "Yes"},
+		{"four2r1ver", "Yes", false, false, "Yes"},
+		{"four2r1ver", "</think>Yes", false, false, "Yes"},
+		{"four2r1ver", "a</think>b", false, false, "ab"},
+	} {
+		if got := answer(c.model, c.in, c.more, c.told); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 // A call that a server has left in the text is made, not said.
 func TestCallsInText(t *testing.T) {
 	const in = `Sure. <tool_call>
@@ -57,6 +108,10 @@ func TestCallsInText(t *testing.T) {
 // filter sends text through in pieces.
 func filter(in string, size int) (text, thought string) {
 	var f ThinkFilter
+	return push(&f, in, size)
+}
+
+func push(f *ThinkFilter, in string, size int) (text, thought string) {
 	for in != "" {
 		n := min(size, len(in))
 		a, b := f.Push(in[:n])

@@ -174,7 +174,7 @@ func (s *stream) Event(e sse.Event, give generation.Give) (bool, error) {
 	}
 	switch m.Event.Type {
 	case "intent-progress":
-		return false, s.progress(m.Event.Data, give)
+		s.progress(m.Event.Data, give)
 	case "intent-end":
 		return false, s.whole(m.Event.Data, give)
 	case "error":
@@ -198,7 +198,7 @@ func (s *stream) Event(e sse.Event, give generation.Give) (bool, error) {
 }
 
 // progress gives what the agent says meanwhile. What tools say is not for the ear.
-func (s *stream) progress(raw []byte, give generation.Give) error {
+func (s *stream) progress(raw []byte, give generation.Give) {
 	var data struct {
 		Delta struct {
 			Role     string `json:"role"`
@@ -206,18 +206,17 @@ func (s *stream) progress(raw []byte, give generation.Give) error {
 			Thinking string `json:"thinking_content"`
 		} `json:"chat_log_delta"`
 	}
-	if err := json.Unmarshal(raw, &data); err != nil {
-		return nil //nolint:nilerr // a delta of another shape holds no words; they come at the end
+	if json.Unmarshal(raw, &data) != nil {
+		return // a delta of another shape holds no words; they come at the end
 	}
 	if data.Delta.Role != "" {
 		s.speaks = data.Delta.Role == "assistant"
 	}
 	if !s.speaks {
-		return nil
+		return
 	}
 	s.spoke = s.spoke || data.Delta.Content != ""
 	give(providers.Delta{Text: data.Delta.Content, Thought: data.Delta.Thinking})
-	return nil
 }
 
 // whole reads the whole answer, which is said if no piece of it was.

@@ -17,6 +17,7 @@ type chunk struct {
 	Choices []struct {
 		Index        int        `json:"index"`
 		Delta        piece      `json:"delta"`
+		Message      *piece     `json:"message"` // the whole answer; amid a stream what was said is said again
 		FinishReason string     `json:"finish_reason"`
 		Usage        *wireUsage `json:"usage"` // Kimi
 	} `json:"choices"`
@@ -96,10 +97,13 @@ type answer struct {
 	mode  EchoMode
 
 	think    generation.ThinkFilter
+	unopened *generation.Unopened
 	calls    assembler
 	reasoned strings.Builder // what is to be echoed as reasoning_content
 	details  detailList
+	streamed bool // a piece has come
 	complete bool // the server said so
+	cut      bool // by the limit of its length
 }
 
 // Event reads one event.
@@ -135,14 +139,26 @@ func (a *answer) Event(e sse.Event, give generation.Give) (bool, error) {
 		if a.complete {
 			continue
 		}
-		if err := a.piece(&choice.Delta, give); err != nil {
+		part, whole := &choice.Delta, choice.Message != nil && !a.streamed
+		if whole {
+			part = choice.Message
+		}
+		a.streamed = true
+		if err := a.piece(part, give); err != nil {
 			return false, err
 		}
 		if err := a.finish(choice.FinishReason); err != nil {
 			return false, err
 		}
+		a.complete = a.complete || whole
 	}
 	return a.complete, nil
+}
+
+// Whole reports whether a body is an answer that came in one piece.
+func (w *wire) Whole(body []byte) bool {
+	var c chunk
+	return json.Unmarshal(body, &c) == nil && len(c.Choices) > 0 && c.Choices[0].Message != nil
 }
 
 // piece gives what a piece of the answer holds.
@@ -156,6 +172,9 @@ func (a *answer) piece(p *piece, give generation.Give) error {
 	}
 	if a.mode == EchoContent && a.reasoned.Len() <= providers.MaxEcho {
 		a.reasoned.WriteString(thought)
+	}
+	if thought+p.Content.thought != "" {
+		a.think.Told()
 	}
 	text, inline := a.think.Push(p.Content.text + p.Refusal.text)
 	give(providers.Delta{Text: text, Thought: thought + p.Content.thought + inline, ToolCalls: a.think.Calls()})
@@ -182,12 +201,13 @@ func (a *answer) finish(reason string) error {
 			return transport.Refused(providers.BadRequest, reason, "the server's filter refused to answer")
 		}
 	}
-	a.complete = true
+	a.complete, a.cut = true, reason == "length"
 	return nil
 }
 
 // End gives what was held back.
 func (a *answer) End(give generation.Give) error {
+	a.unopened.Learn(&a.think, a.cut || a.calls.count > 0)
 	text, thought := a.think.Flush()
 	give(providers.Delta{Text: text, Thought: thought, ToolCalls: a.think.Calls()})
 	calls, err := a.calls.give(true)

@@ -25,7 +25,15 @@ func TestDialects(t *testing.T) {
 		events []string
 		want   said
 		usage  providers.Usage
+		whole  string // the answer, if it is no stream
 	}{
+		{
+			name: "not streamed", whole: `{
+ "choices": [{"index": 0, "message": {"role": "assistant", "content": "<think>hm</think>\n\nSure.", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "a", "arguments": "{}"}}, {"id": "2", "type": "function", "function": {"name": "b", "arguments": "{}"}}]}, "finish_reason": "tool_calls"}],
+ "usage": {"prompt_tokens": 9, "completion_tokens": 2}
+}`, want: said{text: "Sure.", thought: "hm", calls: []providers.ToolCall{call("1", "a", "{}"), call("2", "b", "{}")}}, usage: providers.Usage{Prompt: 9, Completion: 2},
+		},
+		{name: "not streamed, without a reason to end", whole: `{"choices":[{"message":{"content":"a"}}]}`, want: said{text: "a"}},
 		{name: "a list of parts", events: []string{delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"Hello"}]}`), finish("stop")}, want: said{text: "Hello", thought: "hm"}},
 		{name: "costs of another shape", events: []string{delta(`{"content":"Hello"}`), `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":"many","prompt_tokens_details":[]}}`, finish("stop")}, want: said{text: "Hello"}, usage: providers.Usage{Prompt: 9}},
 		{name: "thoughts and calls in the text", events: []string{delta(`{"content":"</thi"}`), delta(`{"content":"nk>\n\nHello<tool"}`), delta(`{"content":"_call>nonsense</tool_call>"}`), finish("stop")}, want: said{text: "Hello"}},
@@ -74,7 +82,11 @@ func TestDialects(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s.Reply(openaitest.Chat, openaitest.Events(c.events...).Then(openaitest.Done()))
+			reply := openaitest.Events(c.events...).Then(openaitest.Done())
+			if c.whole != "" {
+				reply = openaitest.JSON(200, c.whole)
+			}
+			s.Reply(openaitest.Chat, reply)
 			var got said
 			var usage providers.Usage
 			for d, err := range l.Generate(t.Context(), ask) {
@@ -215,6 +227,24 @@ func TestRefusalsByStatus(t *testing.T) {
 		refused, ok := errors.AsType[*transport.Refusal](err)
 		if !ok || refused.Code != c.code || strings.Contains(refused.Text, "{") {
 			t.Errorf("%s: %v", c.body, err)
+		}
+	}
+}
+
+// TestThoughtWithoutBeginning: servers that render R1's template give the end of its thought only.
+func TestThoughtWithoutBeginning(t *testing.T) {
+	s := newServer(t)
+	o := options(t, s)
+	o.Model = "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"
+	l := newLLM(t, o)
+	for answer, want := range map[string]said{
+		`{"content":"The user greets.</think>\n\nHello"}`:      {text: "Hello", thought: "The user greets."},
+		`{"reasoning_content":"It greets.","content":"Hello"}`: {text: "Hello", thought: "It greets."},
+	} {
+		s.Reply(openaitest.Chat, openaitest.Events(openaitest.Delta(answer), openaitest.Finish("stop")).Then(openaitest.Done()))
+		got, err := generate(t.Context(), l, ask)
+		if err != nil || got.text != want.text || got.thought != want.thought {
+			t.Errorf("%s: %+v, %v", answer, got, err)
 		}
 	}
 }

@@ -44,6 +44,8 @@ func (l *LLM) Capabilities() providers.Capabilities {
 type wire struct {
 	o       Options
 	refused refusals
+
+	unopened generation.Unopened
 }
 
 // Request makes the request of a step.
@@ -72,5 +74,7 @@ func (w *wire) base() string {
 
 // Answer begins to read an answer.
 func (w *wire) Answer(providers.LLMRequest) generation.Answer {
-	return &answer{owner: generation.Owner(w.o.Name, w.o.Model), mode: w.o.Quirks.Echo}
+	a := &answer{owner: generation.Owner(w.o.Name, w.o.Model), mode: w.o.Quirks.Echo, unopened: &w.unopened}
+	a.unopened.Expect(&a.think, w.o.Model)
+	return a
 }

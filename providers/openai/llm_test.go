@@ -187,7 +187,9 @@ func TestInvalidAnswers(t *testing.T) {
 		{"finish by error", openaitest.Events(delta(`{"content":"a"}`), openaitest.Finish("error")), "with an error"},
 		{"JSON error with status 200", openaitest.JSON(200, `{"error":{"message":"no credit"}}`), "no credit"},
 		{"a page", openaitest.Reply{Header: map[string]string{"Content-Type": "text/html"}, Pieces: []openaitest.Piece{{Data: "<html>" + strings.Repeat("login ", 500)}}}, "<html>"},
-		{"not streamed", openaitest.JSON(200, `{"choices":[{"message":{"content":"a"}}]}`), "not an event stream"},
+		{"JSON that is no answer", openaitest.JSON(200, `{"choices":[{"text":"a"}]}`), "not an event stream"},
+		{"an empty answer in one piece", openaitest.JSON(200, `{"choices":[{"message":{"content":""}}]}`), "the answer is empty"},
+		{"a failed answer in one piece", openaitest.JSON(200, `{"choices":[{"message":{"content":""},"finish_reason":"error"}]}`), "with an error"},
 		{"call without a name", openaitest.Events(delta(`{"tool_calls":[{"index":0,"id":"1"}]}`), openaitest.Finish("stop")), "no name"},
 		{"nothing at all", openaitest.Reply{}, "ended before"},
 	}

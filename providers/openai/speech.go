@@ -55,7 +55,7 @@ func speeches() map[string]Speech {
 		},
 		"groq": {
 			Hears:  []string{"whisper-large-v3-turbo", "whisper-large-v3"},
-			Speaks: []string{"canopylabs/orpheus-v1-english"}, Voices: named("hannah", "austin", "troy"), Formats: []string{"wav"}, Rate: 48000,
+			Speaks: []string{"canopylabs/orpheus-v1-english"}, Voices: english("hannah", "austin", "troy"), Formats: []string{"wav"}, Rate: 48000,
 		},
 		"siliconflow": {
 			Hears: []string{"FunAudioLLM/SenseVoiceSmall"}, Bare: true,
@@ -77,6 +77,15 @@ func named(names ...string) []service.Voice {
 	var out []service.Voice
 	for _, n := range names {
 		out = append(out, service.Voice{Name: n})
+	}
+	return out
+}
+
+// english names voices that speak English only.
+func english(names ...string) []service.Voice {
+	out := named(names...)
+	for i := range out {
+		out[i].Language = []string{"en"}
 	}
 	return out
 }

@@ -85,6 +85,9 @@ func (x *speaker) ping(ctx context.Context) (*http.Request, error) {
 
 // request asks for one sentence.
 func (x *speaker) request(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
+	if base, _, _ := strings.Cut(req.Language, "-"); base != "" && base != "en" && strings.HasSuffix(x.model, "-english") { // Groq's would spell other letters
+		return nil, fmt.Errorf("%w: %s speaks English only", providers.ErrLanguage, x.model)
+	}
 	voice := x.section.Voice(req, service.Fitting(x.speech.Voices, req.Language))
 	if x.speech.Prefixed && !strings.Contains(voice, ":") {
 		voice = x.model + ":" + voice

@@ -485,3 +485,20 @@ func (e *ear) hear(packets [][]byte) []int16 {
 	}
 	return all
 }
+
+// TestEnglishVoices: Groq's voices speak no Chinese, which is said before anything is asked.
+func TestEnglishVoices(t *testing.T) {
+	s := newServer(t)
+	c := section(t, s)
+	c.Models[service.TTS] = "canopylabs/orpheus-v1-english"
+	groq, _ := VendorOf("groq")
+	v, err := groq.kind().TTS(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "你好", Language: "zh"}) {
+		if !providers.LacksLanguage(err) || len(s.Requests(openaitest.Speak)) != 0 {
+			t.Errorf("got %v", err)
+		}
+	}
+}
