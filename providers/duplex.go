@@ -50,6 +50,7 @@ type DuplexSession interface {
 // DuplexDelta is a piece of an answer. Any of its members may be set.
 type DuplexDelta struct {
 	Heard     string     // the user's words, as far as they are known; replaces what came before
+	Hearing   bool       // Heard is only the beginning: more is likely to come at once
 	Text      string     // of what is spoken, to be added
 	Sound     Sound      // of it
 	ToolCalls []ToolCall // complete calls

@@ -141,7 +141,7 @@ func (s *duplexSession) Respond(ctx context.Context, results []providers.ToolRes
 			return
 		}
 		defer s.sweep()
-		a, err := s.ask(ctx, results)
+		a, err := s.ask(results)
 		for err == nil {
 			a.begin()
 			err = a.run(ctx, yield)
@@ -167,7 +167,7 @@ func (s *duplexSession) ended() error {
 }
 
 // ask prepares an answer to what was said, or to results.
-func (s *duplexSession) ask(ctx context.Context, results []providers.ToolResult) (*duplexAnswer, error) {
+func (s *duplexSession) ask(results []providers.ToolResult) (*duplexAnswer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := &duplexAnswer{s: s, results: results}

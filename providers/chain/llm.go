@@ -65,6 +65,17 @@ func (l *LLM) Capabilities() providers.Capabilities {
 	return providers.CapabilitiesOf(l.members[0])
 }
 
+// Acts names a member that does what cannot be undone when it is asked, since it has tools of its own or keeps the dialogue; ""
+// if there is none.
+func (l *LLM) Acts() string {
+	for _, m := range l.members {
+		if can := providers.CapabilitiesOf(m); can.OwnTools || can.NoTrials || can.Stateful {
+			return m.Name()
+		}
+	}
+	return ""
+}
+
 // ask asks a member, as it wants to be asked. One that takes no trials is asked
 // when the request is none any more.
 func (l *LLM) ask(ctx context.Context, i int, req providers.LLMRequest) iter.Seq2[providers.Delta, error] {

@@ -61,7 +61,7 @@ func TestStatesOfRecogniser(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			_ = stream.CloseWrite()
 		}()
-		for range stream.Transcripts() { //nolint:revive // they are all read
+		for range stream.Transcripts() {
 		}
 		if s := a.States()[0]; s.First != 400*time.Millisecond {
 			t.Errorf("%+v", s)

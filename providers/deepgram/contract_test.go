@@ -25,7 +25,8 @@ func TestRecognition(t *testing.T) {
 func TestVoice(t *testing.T) {
 	providertest.TestVoiceContract(t, providertest.Case{
 		Kind: Kind(), Fake: fake.New, Reuses: true,
-		Causes: map[servicetest.Fault][]transport.Cause{servicetest.WrongVoice: {transport.CauseModel}}, // which a voice is
+		Section: func(s *service.Section) { s.Voices = map[string]string{"": "aura-2-thalia-en"} },       // the contract speaks Chinese
+		Causes:  map[servicetest.Fault][]transport.Cause{servicetest.WrongVoice: {transport.CauseModel}}, // which a voice is
 		Skip: map[servicetest.Fault]string{
 			servicetest.Parts: "a fault of recognition", servicetest.Late: "a fault of recognition",
 			servicetest.Closed: "a body of bare samples that ends too early is not known from a whole one",

@@ -254,3 +254,22 @@ func TestUnknownLanguageIsHeard(t *testing.T) {
 		t.Errorf("asked for %q, want %q", asked, want)
 	}
 }
+
+// TestNoVoiceForChinese: no voice of Aura speaks it, which is said before anything is asked, so that the next member speaks.
+func TestNoVoiceForChinese(t *testing.T) {
+	s := fake.New(t)
+	v, err := NewTTS(service.Section{Name: "x", Key: servicetest.Key, BaseURL: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "你好", Language: "zh"}) {
+		if !providers.LacksLanguage(err) || transport.CauseOf(err, false) != transport.CauseLanguage || s.Conns() != 0 {
+			t.Errorf("got %v", err)
+		}
+	}
+	for _, err := range v.Synthesize(t.Context(), providers.TTSRequest{Text: "Hello.", Language: "en-GB"}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}

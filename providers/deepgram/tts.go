@@ -52,8 +52,12 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	return httpvoice.New(httpvoice.Options{
 		Section: s, Judge: judge, Text: sound.Longest{Most: longest}, Format: format, Rate: rate,
 		Request: func(ctx context.Context, req providers.TTSRequest) (*http.Request, error) {
+			voice := s.Voice(req, voiceOf(s, req.Language))
+			if voice == "" {
+				return nil, fmt.Errorf("%w: there is no voice for %q", providers.ErrLanguage, req.Language)
+			}
 			query := cloneValues(query)
-			query.Set("model", s.Voice(req, voiceOf(s, req.Language)))
+			query.Set("model", voice)
 			return httpvoice.PostJSON(ctx, service.Join(base, "/v1/speak?"+query.Encode()), header, map[string]string{"text": req.Text})
 		},
 		Ping: func(ctx context.Context) (*http.Request, error) { return httpvoice.Head(ctx, base+"/") },
@@ -61,12 +65,15 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 }
 
 // voiceOf returns the voice for a language where the section names none: its model, which is
-// one, unless it is that of the recogniser.
+// one, unless it is that of the recogniser. There are few languages, and Chinese is none of them: "" then.
 func voiceOf(s service.Section, language string) string {
 	if model := s.Model(service.TTS, ""); strings.HasPrefix(model, voiceModels) {
 		return model
 	}
-	return service.Fitting(voices(), language)
+	if language == "" {
+		return service.Fitting(voices(), language)
+	}
+	return service.Speaking(voices(), language)
 }
 
 // auth are the headers by which the service knows who asks.

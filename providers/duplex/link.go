@@ -220,14 +220,18 @@ func (s *session) asked(e *Event) *answer {
 		if e.Heard != "" {
 			u.heard = ""
 		}
-		if u.sent > 0 {
-			u.heard += e.Heard + e.More
+		if u.sent > 0 && e.Heard+e.More != "" {
+			u.heard, u.whole = u.heard+e.Heard+e.More, e.Heard != ""
 		}
 		return nil
 	}
 	a.got = true
-	if u.heard != "" && e.Heard == "" {
-		e.Heard, e.More = u.heard+e.More, ""
+	switch {
+	case u.heard == "" || e.Heard != "":
+	case u.whole && e.More == "":
+		e.Heard = u.heard
+	default:
+		e.More = u.heard + e.More
 	}
 	u.heard = ""
 	return a

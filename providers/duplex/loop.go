@@ -88,7 +88,7 @@ func (l *loop) take(e Event) error {
 		d.Usage, l.usage = l.usage, providers.Usage{}
 	}
 	if e.Heard+e.More != "" {
-		d.Heard = l.heard
+		d.Heard, d.Hearing = l.heard, e.Heard == ""
 	}
 	l.called = l.called || len(e.Calls) > 0
 	l.long += time.Duration(len(e.PCM)) * time.Second / time.Duration(l.o.Rate)

@@ -43,6 +43,7 @@ type utterance struct {
 	pcm   []int16
 	sent  int    // samples, on the connection that is open
 	heard string // the words that the service gave before it was asked to answer
+	whole bool   // they are all of them
 }
 
 // answer is one that runs.

@@ -4,7 +4,6 @@ package geminilive
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -200,7 +199,7 @@ func (c *client) settings(req providers.DuplexRequest) object {
 		for i, t := range req.Tools {
 			functions[i] = object{"name": t.Name, "description": t.Description}
 			if len(t.Parameters) > 0 {
-				functions[i]["parametersJsonSchema"] = json.RawMessage(t.Parameters)
+				functions[i]["parametersJsonSchema"] = t.Parameters
 			}
 		}
 		setup["tools"] = []object{{"functionDeclarations": functions}}

@@ -69,7 +69,7 @@ func usual(f servicetest.Fault) (providers.Kind, bool) {
 
 // causes are what people are to be told of the faults that they can mend.
 var causes = map[servicetest.Fault][]transport.Cause{
-	servicetest.WrongKey: {transport.CauseKey, transport.CauseBlocked}, servicetest.NoMoney: {transport.CauseCredit}, servicetest.RateLimited: {transport.CauseRate},
+	servicetest.WrongKey: {transport.CauseKey, transport.CauseBlocked, transport.CauseKeyless}, servicetest.NoMoney: {transport.CauseCredit}, servicetest.RateLimited: {transport.CauseRate},
 	servicetest.WrongModel: {transport.CauseModel, transport.CauseApp, transport.CauseLicence}, servicetest.WrongVoice: {transport.CauseVoice, transport.CauseLicence},
 }
 

@@ -162,9 +162,9 @@ const (
 
 // Voice is a voice of a service.
 type Voice struct {
-	Name     string   // as the settings want it
-	Title    string   // for people; may be empty
-	Language []string // BCP-47 tags that it speaks; empty: not said
+	Name     string   `json:"name"`                // as the settings want it
+	Title    string   `json:"title,omitempty"`     // for people; may be empty
+	Language []string `json:"languages,omitempty"` // BCP-47 tags that it speaks; empty: not said
 }
 
 // Kind is a sort of service: what one needs to set one up, and what it can do. A role

@@ -19,9 +19,8 @@ func (s Section) Voice(req providers.TTSRequest, otherwise string) string {
 	return cmp.Or(req.Voice, fit, s.Voices[""], otherwise)
 }
 
-// Fitting returns the name of the first voice that speaks a language, else of the first
-// of all, or "" if there is none.
-func Fitting(voices []Voice, language string) string {
+// Speaking returns the name of the first voice that speaks a language, or "" if none does.
+func Speaking(voices []Voice, language string) string {
 	byTag := map[string]string{}
 	for _, v := range voices {
 		for _, tag := range v.Language {
@@ -30,11 +29,15 @@ func Fitting(voices []Voice, language string) string {
 			}
 		}
 	}
-	if name, ok := text.Find(byTag, text.TagOf(language)); ok {
+	name, _ := text.Find(byTag, text.TagOf(language))
+	return name
+}
+
+// Fitting returns the name of the first voice that speaks a language, else of the first
+// of all, or "" if there is none.
+func Fitting(voices []Voice, language string) string {
+	if name := Speaking(voices, language); name != "" || len(voices) == 0 {
 		return name
-	}
-	if len(voices) == 0 {
-		return ""
 	}
 	return voices[0].Name
 }

@@ -34,7 +34,7 @@ func TestRetries(t *testing.T) {
 		}
 		_ = stream.Write(make([]int16, 16000))
 		_ = stream.CloseWrite()
-		for _, err = range stream.Transcripts() { //nolint:revive // the last error counts
+		for _, err = range stream.Transcripts() {
 		}
 		if err == nil || asked.Load() != test.want {
 			t.Errorf("asked %d times, want %d (%v)", asked.Load(), test.want, err)

@@ -62,6 +62,9 @@ var errNotAsked = errors.New("the request cannot be made")
 
 // NotAsked makes the error of a request that cannot be made from what is asked and set; nil is none.
 func NotAsked(err error) error {
+	if providers.LacksLanguage(err) {
+		return err // which says it all, and is not to be taken for another failure
+	}
 	if err == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -41,6 +42,8 @@ const (
 	CauseClock    Cause = "services/clock"
 	CauseBlocked  Cause = "services/blocked"
 	CauseNonsense Cause = "services/nonsense"
+	CauseBroken   Cause = "services/broke-off"
+	CauseKeyless  Cause = "services/key-wanted"
 )
 
 // about reports whether words of a service, in lower case, speak of one thing, by the words for it in both languages.
@@ -50,7 +53,7 @@ func about(words, id string) bool {
 }
 
 // CauseOf finds out what is wrong when a service has failed; "" if the error is none of a service. free says that the
-// service has no keys that could be wrong.
+// service is used without a key.
 func CauseOf(err error, free bool) Cause {
 	if providers.LacksLanguage(err) {
 		return CauseLanguage
@@ -71,9 +74,11 @@ func CauseOf(err error, free bool) Cause {
 		return CauseCredit
 	case failed.Kind == providers.RateLimited:
 		return CauseRate
+	case strings.Contains(words, "instead of sound: <"): // a page
+		return CauseNonsense
 	case failed.Kind == providers.Unavailable && !answered:
 		return connection(err)
-	case failed.Kind == providers.Unavailable && refused.Status >= 200 && refused.Status < 400: // a page in place of a socket
+	case failed.Kind == providers.Unavailable && refused.Code == "" && refused.Status >= 200 && refused.Status < 400: // a page in place of a socket
 		return CauseNonsense
 	case failed.Kind == providers.Unavailable:
 		return CauseUnknown
@@ -91,6 +96,8 @@ func CauseOf(err error, free bool) Cause {
 		return CauseNonsense
 	case failed.Kind == providers.BadRequest:
 		return CauseRequest
+	case free && (answered && refused.Status == http.StatusUnauthorized || about(words, "services/about-key")):
+		return CauseKeyless
 	case free:
 		return CauseBlocked
 	}
@@ -119,8 +126,11 @@ func connection(err error) Cause {
 		return CauseListener
 	case errors.Is(err, ErrStalled), timed && late.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
 		return CauseSilence
-	case strings.Contains(words, "malformed HTTP"), strings.Contains(words, "not the JSON expected"), strings.Contains(words, "bad handshake"), strings.Contains(words, "invalid character"):
+	case strings.Contains(words, "malformed HTTP"), strings.Contains(words, "not the JSON expected"), strings.Contains(words, "bad handshake"), strings.Contains(words, "invalid character"),
+		strings.Contains(words, "a message claims"), strings.Contains(words, "not an event of"):
 		return CauseNonsense
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(words, "close 1006"), strings.Contains(words, "ended before the answer"):
+		return CauseBroken
 	}
 	return CauseUnknown
 }

@@ -31,6 +31,13 @@ func TestCauseOfRefusal(t *testing.T) {
 	}{
 		"key":             {refusal(providers.Unauthorized, "Invalid API key"), false, CauseKey},
 		"no key to check": {refusal(providers.Unauthorized, "forbidden"), true, CauseBlocked},
+		"key wanted":      {&providers.Error{Kind: providers.Unauthorized, Err: &Refusal{Status: http.StatusUnauthorized, Text: "no"}}, true, CauseKeyless},
+		"key asked for":   {refusal(providers.Unauthorized, "Not authenticated"), true, CauseKeyless},
+		"busy":            {&providers.Error{Err: &Refusal{Status: http.StatusOK, Code: "4009", Text: "a chat is running"}}, false, CauseUnknown},
+		"a page":          {&providers.Error{Err: &Refusal{Status: http.StatusOK, Text: "hello"}}, false, CauseNonsense},
+		"page for sound":  {refusal(providers.Unavailable, "the server sent text instead of sound: <html>"), false, CauseNonsense},
+		"torn":            {&providers.Error{Err: fmt.Errorf("read: %w", io.ErrUnexpectedEOF)}, false, CauseBroken},
+		"torn socket":     {&providers.Error{Err: errors.New("close 1006: unexpected EOF")}, false, CauseBroken},
 		"money":           {refusal(providers.NoCredit, "Arrearage: model"), false, CauseCredit},
 		"often":           {refusal(providers.RateLimited, "slow down"), false, CauseRate},
 		"model":           {refusal(providers.BadRequest, "The model x does not exist"), false, CauseModel},

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -30,4 +31,24 @@ func (c *Clock) Learn(h http.Header) bool {
 	}
 	c.ahead.Store(int64(time.Until(date)))
 	return true
+}
+
+// datesKey finds in a context who wants to know of the clocks of services.
+type datesKey struct{}
+
+// WithDates returns a context in which requests tell note by how much the clock of the host that answered is ahead of
+// ours, to the second. note may be called by several goroutines at the same time.
+func WithDates(ctx context.Context, note func(host string, ahead time.Duration)) context.Context {
+	return context.WithValue(ctx, datesKey{}, note)
+}
+
+// noteDate tells whoever wants to know of the clock of a service.
+func noteDate(req *http.Request, resp *http.Response) {
+	note, ok := req.Context().Value(datesKey{}).(func(string, time.Duration))
+	if !ok {
+		return
+	}
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		note(req.URL.Hostname(), date.Sub(time.Now()).Round(time.Second))
+	}
 }

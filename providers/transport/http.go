@@ -167,6 +167,7 @@ func (t *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.multiplexed.Store(resp.ProtoMajor == 2)
+	noteDate(req, resp)
 	resp.Body = &countedBody{ReadCloser: resp.Body, done: done}
 	unpack(resp)
 	return resp, nil

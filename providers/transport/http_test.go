@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/providers"
@@ -194,4 +195,29 @@ func TestHTTPOfSockets(t *testing.T) {
 		t.Fatal(resp, err)
 	}
 	_ = resp.Body.Close()
+}
+
+// TestDatesOfServices: whoever wants to know hears by how much the clock of a service differs.
+func TestDatesOfServices(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
+	}))
+	defer server.Close()
+	var hosts []string
+	var ahead time.Duration
+	ctx := WithDates(t.Context(), func(host string, by time.Duration) { hosts, ahead = append(hosts, host), by })
+	for _, ctx := range []context.Context{ctx, t.Context()} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := (&HTTP{Transport: http.DefaultTransport.(*http.Transport)}).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if len(hosts) != 1 || hosts[0] != "127.0.0.1" || ahead < 59*time.Minute || ahead > 61*time.Minute {
+		t.Errorf("%q, %v", hosts, ahead)
+	}
 }

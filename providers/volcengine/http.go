@@ -161,8 +161,7 @@ func (p *posted) begin() error {
 	p.resp = resp
 	if resp.StatusCode != http.StatusOK {
 		refused := transport.ReadRefusal(resp)
-		volcframe.Judged(refused)
-		return refused
+		return volcframe.Judged(refused)
 	}
 	p.lines = sse.NewLines(resp.Body)
 	return nil

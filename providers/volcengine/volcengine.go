@@ -114,7 +114,7 @@ func (c *client) dial(ctx context.Context, path string) (*transport.Socket, erro
 		if !ok {
 			return nil, err
 		}
-		volcframe.Judged(refused)
+		refused = volcframe.Judged(refused)
 		if !notGranted(refused.Text) {
 			return nil, refused
 		}
