@@ -103,7 +103,7 @@ func (t *talk) take(m servicetest.Message) bool {
 	switch {
 	case m.Type != websocket.BinaryMessage || err != nil || f.flags&evented == 0:
 		return t.over(45000003, "decode ws request failed: torn frame")
-	case f.kind != fullRequest && !(f.kind == audioRequest && f.event == taskRequest) || (f.event == taskRequest) != (f.form == raw):
+	case f.kind != fullRequest && (f.kind != audioRequest || f.event != taskRequest) || (f.event == taskRequest) != (f.form == raw):
 		return t.over(45000003, "unexpected message type or serialization")
 	case f.event == startConnection && !t.connected:
 		t.connected = true

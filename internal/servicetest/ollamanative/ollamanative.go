@@ -4,6 +4,7 @@ package ollamanative
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -113,9 +114,7 @@ func (q *request) line(message object, end object) []byte {
 	if _, is := message["content"]; !is {
 		message["content"] = ""
 	}
-	for k, v := range end {
-		o[k] = v
-	}
+	maps.Copy(o, end)
 	return append(servicetest.JSON(o).Data, '\n')
 }
 

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 
 	"xiaozhi/internal/servicetest"
@@ -18,9 +19,7 @@ type answer struct {
 func (a *answer) chunk(delta object, reason any, more object) []byte {
 	o := object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1790000000, "model": a.model,
 		"choices": []object{{"index": 0, "delta": delta, "finish_reason": reason}}}
-	for k, v := range more {
-		o[k] = v
-	}
+	maps.Copy(o, more)
 	return servicetest.Event("", string(servicetest.JSON(o).Data))
 }
 

@@ -249,7 +249,7 @@ func (t *talk) create(raw json.RawMessage) (*Problem, bool) {
 				text = "text"
 			}
 		}
-		if c.Type != text && !(i.Role == "user" && (c.Type == "input_image" || c.Type == "input_audio")) {
+		if c.Type != text && (i.Role != "user" || c.Type != "input_image" && c.Type != "input_audio") {
 			return invalid("item.content[0].type", "'"+c.Type+"'; expected '"+text+"'"), true
 		}
 		if i.Role == "user" {

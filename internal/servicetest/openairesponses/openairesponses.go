@@ -5,6 +5,7 @@ package openairesponses
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -165,7 +166,7 @@ func (q *request) take(it item, open map[string]bool) string {
 		if it.Role == "assistant" {
 			want = "output_text refusal"
 		}
-		if !strings.HasPrefix(p.Type, want) && !(it.Role == "assistant" && strings.Contains(want, p.Type)) {
+		if !strings.HasPrefix(p.Type, want) && (it.Role != "assistant" || !strings.Contains(want, p.Type)) {
 			return "Invalid value: '" + p.Type + "'."
 		}
 	}
@@ -201,9 +202,7 @@ func (e *events) add(kind string, o object) {
 func (e *events) thirds(kind string, o object, text string) {
 	for _, p := range servicetest.Thirds(text) {
 		next := object{"delta": p, "obfuscation": "xyz"}
-		for k, v := range o {
-			next[k] = v
-		}
+		maps.Copy(next, o)
 		e.add(kind, next)
 	}
 }
