@@ -21,7 +21,7 @@ const (
 	pauseFade         = 5                      // ms
 )
 
-// Coding is what an encoder may spend.
+// Coding limits what an encoder spends.
 type Coding struct {
 	Bitrate    int // bit/s on average
 	Complexity int // 0 to 10; below 5 low voices get rough, below 1 a sound is heard before it begins

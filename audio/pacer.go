@@ -1,6 +1,9 @@
 package audio
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// defaultLead is the number of frames that go ahead of the sound: 240 ms at
@@ -10,6 +13,8 @@ const (
 	steadyLead = 360 * time.Millisecond // the most at the device while sending is punctual
 	mostLead   = 600 * time.Millisecond // the most at any time
 	leastLead  = 120 * time.Millisecond // what a frame that comes late should still find at the device
+
+	maxGaps = 16
 
 	// calmAfter is the number of frames that take away a part e of the lateness that is
 	// remembered: 256 frames of 60 ms halve it in 11 s.
@@ -38,6 +43,7 @@ type Pacer struct {
 	before    int       // sent before the current schedule began; all played
 	base      time.Time // when the current schedule began to play
 	underruns int
+	gaps      []Gap // the first maxGaps of them
 	minLead   time.Duration
 	paused    bool          // by Pause, and nothing was sent since
 	shift     time.Duration // by which frames go later than they would
@@ -105,6 +111,9 @@ func (p *Pacer) Sent(now time.Time) {
 			p.underruns++
 			p.minLead = 0
 		}
+		if len(p.gaps) < maxGaps {
+			p.gaps = append(p.gaps, Gap{Until: now, Played: p.length(p.frames), Paused: p.paused})
+		}
 		p.base, p.before = now, p.frames
 	case p.frames-p.before >= p.lead: // the opening burst is over
 		p.minLead = min(p.minLead, end.Sub(now))
@@ -115,6 +124,16 @@ func (p *Pacer) Sent(now time.Time) {
 	p.jitter -= p.jitter / calmAfter
 	p.again -= p.again / calmAfter
 }
+
+// Gap is a silence between frames: the device had nothing to play.
+type Gap struct {
+	Until  time.Time     // the next frame was sent
+	Played time.Duration // the sound that came before
+	Paused bool          // it was wanted
+}
+
+// Gaps returns the first gaps.
+func (p *Pacer) Gaps() []Gap { return slices.Clone(p.gaps) }
 
 // Pause says that no more frames go for a while on purpose: that the device
 // runs dry meanwhile is no underrun.

@@ -102,6 +102,9 @@ func TestPacerAfterUnderrun(t *testing.T) {
 	if burst != 4 || pt.p.Underruns() != 1 || pt.p.MinLead() != 0 {
 		t.Errorf("a burst of %d, %d underruns, smallest lead %v", burst, pt.p.Underruns(), pt.p.MinLead())
 	}
+	if gaps := pt.p.Gaps(); len(gaps) != 1 || gaps[0] != (Gap{Until: pt.at(3 * time.Second), Played: 10 * testFrame}) {
+		t.Errorf("%+v", gaps)
+	}
 	if want := pt.at(3*time.Second + 5*testFrame); pt.p.PlayoutEnd() != want {
 		t.Errorf("playout ends at %v", pt.p.PlayoutEnd().Sub(pt.start))
 	}

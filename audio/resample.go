@@ -89,9 +89,12 @@ func (r *Resampler) Write(dst, src []int16) []int16 {
 		return append(dst, src...)
 	}
 	for len(src) > 0 {
-		n := min(len(src), cap(r.buf)-len(r.buf))
-		for _, v := range src[:n] {
-			r.buf = append(r.buf, float32(v))
+		had := len(r.buf)
+		n := min(len(src), cap(r.buf)-had)
+		r.buf = r.buf[:had+n]
+		added := r.buf[had:]
+		for i, v := range src[:n] {
+			added[i] = float32(v)
 		}
 		src = src[n:]
 		dst = r.run(dst)
@@ -124,14 +127,15 @@ func (r *Resampler) Reset() {
 
 // run computes all output that the buffer is enough for.
 func (r *Resampler) run(dst []int16) []int16 {
-	for r.start+r.taps <= len(r.buf) {
-		dst = append(dst, dsp.Round(dsp.Dot(r.buf[r.start:][:r.taps], r.phases[r.phase])))
-		r.phase += r.down
-		r.start += r.phase / r.up
-		r.phase %= r.up
+	buf, start, phase := r.buf, r.start, r.phase // in registers
+	for up, down, taps, phases := r.up, r.down, r.taps, r.phases; start+taps <= len(buf); {
+		dst = append(dst, dsp.Round(dsp.Dot(buf[start:][:taps], phases[phase])))
+		for phase += down; phase >= up; phase -= up {
+			start++
+		}
 	}
-	kept := copy(r.buf, r.buf[r.start:])
-	r.buf, r.start = r.buf[:kept], 0
+	kept := copy(buf, buf[start:])
+	r.buf, r.start, r.phase = buf[:kept], 0, phase
 	return dst
 }
 

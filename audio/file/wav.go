@@ -215,7 +215,12 @@ func sample(raw []byte, bits int, float bool) int {
 }
 
 // WriteWAV writes mono 16 bit PCM of that rate in Hz as a whole WAV file.
-func WriteWAV(w io.Writer, pcm []int16, rate int) error {
+func WriteWAV(w io.Writer, pcm []int16, rate int) error { return writeWAV(w, pcm, rate, 1) }
+
+// WriteStereo writes samples of left and right in turn as [WriteWAV] does.
+func WriteStereo(w io.Writer, pcm []int16, rate int) error { return writeWAV(w, pcm, rate, 2) }
+
+func writeWAV(w io.Writer, pcm []int16, rate, channels int) error {
 	if rate <= 0 {
 		return fmt.Errorf("write WAV file: a rate of %d Hz", rate)
 	}
@@ -228,10 +233,10 @@ func WriteWAV(w io.Writer, pcm []int16, rate int) error {
 	b = le.AppendUint32(append(b, "RIFF"...), uint32(wavHeader-8+size))
 	b = le.AppendUint32(append(b, "WAVEfmt "...), 16)
 	b = le.AppendUint16(b, wavPCM)
-	b = le.AppendUint16(b, 1) // channel
+	b = le.AppendUint16(b, uint16(channels))
 	b = le.AppendUint32(b, uint32(rate))
-	b = le.AppendUint32(b, uint32(2*rate))
-	b = le.AppendUint16(b, 2)
+	b = le.AppendUint32(b, uint32(2*channels*rate))
+	b = le.AppendUint16(b, uint16(2*channels))
 	b = le.AppendUint16(b, 16)
 	b = le.AppendUint32(append(b, "data"...), uint32(size))
 	for _, v := range pcm {

@@ -163,7 +163,7 @@ func newBody(o Options, j *Journal) *body {
 		traits: t, journal: j, state: Connecting, mode: o.Mode,
 		speaker: loudspeaker{
 			player: player{limit: t.queue, dropOldest: t.dropOldest},
-			mute:   o.Sound.NoDecode, keeps: t.noFlush, overheard: o.Sound.Room != nil, memory: o.memory(),
+			mute:   o.Sound.NoDecode, pcm: o.Sound.PCM, keeps: t.noFlush, overheard: o.Sound.Room != nil, memory: o.memory(),
 		},
 		check: replyCheck{limits: o.Limits, violate: j.violate},
 	}

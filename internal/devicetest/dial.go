@@ -71,6 +71,7 @@ func upgrade(ctx context.Context, o Options) (*websocket.Conn, http.Header, erro
 		ids["Authorization"] = []string{authorization(token)}
 	}
 	header := http.Header{"User-Agent": {""}} // an empty value keeps net/http from adding its own
+	maps.Copy(header, o.Page)
 	if o.Profile.traits().queryIDs {
 		q := u.Query()
 		for name, value := range ids {
@@ -135,9 +136,13 @@ func (d *Device) hello(ctx context.Context, o Options) error {
 }
 
 func (o Options) helloMessage() clientHello {
+	format := "opus"
+	if o.Sound.PCM {
+		format = "pcm"
+	}
 	h := clientHello{
 		Type: "hello", Version: o.Protocol, Transport: "websocket",
-		AudioParams: &audioParams{Format: "opus", SampleRate: 16000, Channels: 1, FrameDuration: float64(o.Sound.FrameMs)},
+		AudioParams: &audioParams{Format: format, SampleRate: 16000, Channels: 1, FrameDuration: float64(o.Sound.FrameMs)},
 	}
 	if !o.Profile.traits().noFeatures {
 		h.Features = &features{MCP: !o.NoMCP, AEC: o.Sound.AEC}

@@ -12,6 +12,7 @@ import (
 // its player. Its owner holds the lock.
 type loudspeaker struct {
 	player    player
+	pcm       bool          // what comes is sound already
 	mute      bool          // sound is not decoded
 	keeps     bool          // the decoder goes on after a flush
 	overheard bool          // the microphone hears what is played
@@ -84,6 +85,10 @@ func (s *loudspeaker) decodeWith(decoder *audio.Decoder, packet []byte) sample {
 	}
 	if s.scratch == nil {
 		s.scratch = make([]int16, audio.MaxFrameSamples(48000))
+	}
+	if s.pcm {
+		pcm := slices.Clone(pcmSamples(packet, s.scratch))
+		return sample{pcm: pcm, silent: isQuiet(pcm[len(pcm)/2:])}
 	}
 	n, err := decoder.Decode(packet, s.scratch)
 	if err == nil && n == 0 {

@@ -177,6 +177,7 @@ func depth(raw []byte) int {
 
 type serverHello struct {
 	session string
+	format  string
 	rate    int     // Hz
 	frameMs float64 // ms
 }
@@ -209,6 +210,7 @@ func parseHello(m *inbound, bad breach) (serverHello, error) {
 			return h, nil //nolint:nilerr // the device comes up
 		}
 	}
+	h.format = p.Format
 	h.rate, h.frameMs = cmp.Or(p.SampleRate, h.rate), cmp.Or(p.FrameDuration, h.frameMs)
 	switch { // what a device can decode (4.2)
 	case !slices.Contains([]int{8000, 12000, 16000, 24000, 48000}, h.rate):

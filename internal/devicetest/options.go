@@ -39,13 +39,14 @@ type Options struct {
 	NetConn    net.Conn     // an open transport to use instead of dialling, as one end of net.Pipe
 	HTTPClient *http.Client // for OTA and camera uploads; nil: a fresh one. Redirects are never followed
 
-	DeviceID string  // Device-Id; empty: 24:6f:28:aa:10:02
-	ClientID string  // Client-Id; empty: a fixed UUID
-	Token    string  // as given by OTA; without a space, Bearer is put before it
-	Protocol int     // binary framing 1, 2 or 3; 0: 1
-	Language string  // Accept-Language of the OTA request; empty: en-US
-	Flash    *Flash  // keeps the token over boots; nil: a token that a reply leaves out is none
-	Waiting  Waiting // for a person to accept the code
+	DeviceID string      // Device-Id; empty: 24:6f:28:aa:10:02
+	ClientID string      // Client-Id; empty: a fixed UUID
+	Token    string      // as given by OTA; without a space, Bearer is put before it
+	Page     http.Header // of a web page: Origin and cookies, beside what all send; nil: it is none
+	Protocol int         // binary framing 1, 2 or 3; 0: 1
+	Language string      // Accept-Language of the OTA request; empty: en-US
+	Flash    *Flash      // keeps the token over boots; nil: a token that a reply leaves out is none
+	Waiting  Waiting     // for a person to accept the code
 
 	Profile    Profile
 	Mode       Mode // first listen mode; empty: Auto
@@ -71,6 +72,7 @@ type Wake struct {
 // Sound says how the device records and plays.
 type Sound struct {
 	FrameMs  int   // uplink frame, 20, 40 or 60 ms; 0: what the profile uses
+	PCM      bool  // both directions are PCM in the place of Opus (4.6)
 	NoDTX    bool  // silence is encoded like any sound, not as packets of one byte
 	AEC      bool  // hello with features.aec; downlink timestamps are echoed (4.5)
 	Room     *Room // the path from the loudspeaker to the microphone; nil: none
@@ -148,7 +150,7 @@ func (o Options) check() error {
 	case !slices.Contains([]Mode{Auto, Manual, Realtime}, o.Mode):
 		return fmt.Errorf("mode %q: must be auto, manual or realtime", o.Mode)
 	}
-	if err := o.Sound.Room.check(o); err != nil {
+	if err := cmp.Or(o.checkPCM(), o.Sound.Room.check(o)); err != nil {
 		return err
 	}
 	return CheckURL(o.URL)

@@ -132,6 +132,9 @@ func (r *receiver) onText(now time.Time, raw []byte) {
 
 func (r *receiver) onHello(now time.Time, m *inbound, bad breach) {
 	h, err := parseHello(m, bad)
+	if pcm := h.format == "pcm"; err == nil && pcm != r.options.Sound.PCM {
+		bad(RuleHelloAudio, "format %q, which is not what was offered", h.format)
+	}
 	if err != nil {
 		bad(RuleHelloTransport, "%s", err)
 		r.greet(&ViolationError{Violation{At: now, Rule: RuleHelloTransport, Detail: err.Error()}})
@@ -202,7 +205,7 @@ type downlink struct {
 
 // receive takes a binary message, as the network task of the firmware does.
 func (d *downlink) receive(now time.Time, data []byte) {
-	if len(data) > maxBinary {
+	if len(data) > maxBinary && !d.sound.PCM {
 		d.journal.violate(now, RuleTooLong, "binary message of %d bytes, at most %d", len(data), maxBinary)
 	}
 	if d.sound.OnFrame != nil {
@@ -244,6 +247,9 @@ func (d *downlink) checkPacket(now time.Time, packet []byte) (time.Duration, boo
 	if len(packet) == 0 {
 		d.journal.violate(now, RulePacket, "an empty frame")
 		return 0, false
+	}
+	if d.sound.PCM {
+		return d.checkPCM(now, packet)
 	}
 	if packet[0]&0x04 != 0 { // the stereo bit (RFC 6716, 3.1)
 		d.journal.violate(now, RulePacket, "a stereo packet")

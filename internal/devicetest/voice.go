@@ -54,6 +54,9 @@ func (v *Voice) Say(ctx context.Context, pcm []int16) error {
 		chunk := make([]int16, size)
 		copy(chunk, pcm[i*size:])
 		v.sound.Room.mix(chunk, end.Add(-v.frame()), &v.body.speaker.player)
+		if v.sound.PCM {
+			return pcmBytes(chunk), nil
+		}
 		if !v.sound.NoDTX && v.pauses(chunk) {
 			return Pause(v.sound.FrameMs), nil
 		}

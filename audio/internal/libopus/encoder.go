@@ -72,7 +72,7 @@ func (e *Encoder) c() *C.OpusEncoder {
 	return (*C.OpusEncoder)(unsafe.Pointer(unsafe.SliceData(e.state)))
 }
 
-// failure is what libopus says of a result; nil: it went well.
+// failure returns what libopus says of a result; nil: it went well.
 func failure(code C.int) error {
 	if code == C.OPUS_OK {
 		return nil
