@@ -35,6 +35,9 @@ func newDownlink(s *Session) *downlink {
 	return d
 }
 
+// pcm is the codec of a client that speaks PCM; nil: it speaks Opus.
+func (d *downlink) pcm() *pcmCodec { return d.writer.pcm.Load() }
+
 // Send queues a control message ([wire.Outbox]).
 func (d *downlink) Send(m wire.Message) {
 	if d.sendSpeech(m) || d.dialects.mutes(m.Turn) {

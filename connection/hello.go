@@ -14,10 +14,10 @@ import (
 // helloWire is a device's hello as it came: every field may be missing or of a
 // wrong type (docs/protocol.md 2.2).
 type helloWire struct {
-	Version     json.RawMessage `json:"version"`
-	Features    json.RawMessage `json:"features"`
-	Transport   json.RawMessage `json:"transport"`
-	AudioParams json.RawMessage `json:"audio_params"`
+	Version     json.RawMessage `json:"version,omitempty"`
+	Features    json.RawMessage `json:"features,omitempty"`
+	Transport   json.RawMessage `json:"transport,omitempty"`
+	AudioParams json.RawMessage `json:"audio_params,omitempty"`
 }
 
 // Hello holds the offers of a device.
@@ -26,6 +26,8 @@ type Hello struct {
 	AEC     bool         // the device gives its timestamps back (docs/protocol.md 4.5)
 	MCP     bool         // the device has tools
 	Uplink  audio.Format // said, not measured; the packets themselves decide
+	PCM     bool         // both directions are PCM in the place of Opus (docs/protocol.md 4.6)
+	Misfit  bool         // it asks for PCM of another kind than there is
 	Odd     []string     // names of the fields that were not as they should be
 }
 
@@ -81,16 +83,19 @@ func (h *Hello) readAudio(raw json.RawMessage) {
 		h.odd("audio_params")
 		return
 	}
-	if name, ok := rawjson.String(a.Format); rawjson.Present(a.Format) && (!ok || name != "opus") {
+	odd := len(h.Odd)
+	name, ok := rawjson.String(a.Format)
+	if h.PCM = ok && name == "pcm"; !h.PCM && rawjson.Present(a.Format) && (!ok || name != "opus") {
 		h.odd("audio_params.format")
 	}
-	h.number("audio_params.channels", a.Channels, 1, 1)
+	_, mono := h.number("audio_params.channels", a.Channels, 1, 1)
 	if n, ok := h.number("audio_params.sample_rate", a.Rate, 8000, 48000); ok {
 		h.Uplink.Rate = int(n)
 	}
 	if n, ok := h.number("audio_params.frame_duration", a.FrameTime, 2.5, 120); ok {
 		h.Uplink.Frame = time.Duration(n * float64(time.Millisecond))
 	}
+	h.Misfit = h.PCM && (h.Framing != 1 || rawjson.Present(a.Channels) && !mono || len(h.Odd) > odd || h.Uplink != uplinkDefault)
 }
 
 func (h *Hello) odd(field string) { h.Odd = append(h.Odd, field) }
@@ -137,12 +142,16 @@ type audioParams struct {
 	FrameDuration int    `json:"frame_duration"` // ms
 }
 
-// newHelloAnswer offers what devices will hear: [audio.Reply], always.
-func newHelloAnswer(transport, sessionID string) HelloAnswer {
+// newHelloAnswer offers what devices will hear: [audio.Reply], always, as Opus or PCM.
+func newHelloAnswer(transport, sessionID string, pcm bool) HelloAnswer {
+	format := "opus"
+	if pcm {
+		format = "pcm"
+	}
 	return HelloAnswer{
 		Type: "hello", Transport: transport, SessionID: sessionID,
 		AudioParams: audioParams{
-			Format: "opus", SampleRate: audio.Reply.Rate, Channels: 1,
+			Format: format, SampleRate: audio.Reply.Rate, Channels: 1,
 			FrameDuration: int(audio.Reply.Frame / time.Millisecond),
 		},
 	}

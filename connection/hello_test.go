@@ -44,7 +44,7 @@ func TestHelloRead(t *testing.T) {
 		{"audio_params null", `{"type":"hello","audio_params":null}`, "", plain},
 		{"audio_params a string", `{"type":"hello","audio_params":"opus"}`, "", with(func(w *want) { w.odd = []string{"audio_params"} })},
 		{"rate as a string", `{"type":"hello","audio_params":{"sample_rate":"24000"}}`, "", with(func(w *want) { w.rate, w.odd = 24000, []string{"audio_params.sample_rate"} })},
-		{"rate of nonsense", `{"type":"hello","audio_params":{"sample_rate":-1,"frame_duration":1e9,"channels":2,"format":"pcm"}}`, "", with(func(w *want) {
+		{"rate of nonsense", `{"type":"hello","audio_params":{"sample_rate":-1,"frame_duration":1e9,"channels":2,"format":"flac"}}`, "", with(func(w *want) {
 			w.odd = []string{"audio_params.format", "audio_params.channels", "audio_params.sample_rate", "audio_params.frame_duration"}
 		})},
 		{"another transport", `{"type":"hello","transport":"udp"}`, "", with(func(w *want) { w.odd = []string{"transport"} })},
@@ -67,8 +67,40 @@ func TestHelloRead(t *testing.T) {
 }
 
 func TestHelloAnswer(t *testing.T) {
-	got, err := rawjson.Marshal(newHelloAnswer("websocket", "s-1"))
+	got, err := rawjson.Marshal(newHelloAnswer("websocket", "s-1", false))
 	want := `{"type":"hello","transport":"websocket","session_id":"s-1","audio_params":{"format":"opus","sample_rate":24000,"channels":1,"frame_duration":60}}`
+	if err != nil || string(got) != want {
+		t.Errorf("got  %s (%v)\nwant %s", got, err, want)
+	}
+}
+
+// PCM is agreed as docs/protocol.md 4.6 has it, or not at all.
+func TestHelloPCM(t *testing.T) {
+	for _, tc := range []struct {
+		text        string
+		pcm, misfit bool
+	}{
+		{`{"type":"hello","audio_params":{"format":"opus"}}`, false, false},
+		{`{"type":"hello","audio_params":{"format":"PCM"}}`, false, false},
+		{`{"type":"hello","audio_params":{"format":"pcm"}}`, true, false},
+		{`{"type":"hello","features":7,"audio_params":{"format":"pcm","sample_rate":16000,"channels":1,"frame_duration":60}}`, true, false},
+		{`{"type":"hello","version":2,"audio_params":{"format":"pcm"}}`, true, true},
+		{`{"type":"hello","audio_params":{"format":"pcm","sample_rate":24000}}`, true, true},
+		{`{"type":"hello","audio_params":{"format":"pcm","sample_rate":"16000"}}`, true, true},
+		{`{"type":"hello","audio_params":{"format":"pcm","sample_rate":1e9}}`, true, true},
+		{`{"type":"hello","audio_params":{"format":"pcm","channels":2}}`, true, true},
+		{`{"type":"hello","audio_params":{"format":"pcm","frame_duration":20}}`, true, true},
+	} {
+		m, err := parseText([]byte(tc.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := m.read(Peer{Transport: "websocket"}); h.PCM != tc.pcm || h.Misfit != tc.misfit {
+			t.Errorf("%s: pcm %v, misfit %v", tc.text, h.PCM, h.Misfit)
+		}
+	}
+	got, err := rawjson.Marshal(newHelloAnswer("websocket", "s-1", true))
+	want := `{"type":"hello","transport":"websocket","session_id":"s-1","audio_params":{"format":"pcm","sample_rate":24000,"channels":1,"frame_duration":60}}`
 	if err != nil || string(got) != want {
 		t.Errorf("got  %s (%v)\nwant %s", got, err, want)
 	}

@@ -50,8 +50,11 @@ func newLimits(dropped func(), end func(error)) *limits {
 
 // allowSound reports whether a packet may be heard. One that says it is short, or
 // is none, counts as the shortest that devices send; 1500 bytes more count as one
-// more.
-func (l *limits) allowSound(packet []byte) bool {
+// more. A message of PCM is as long as its samples.
+func (l *limits) allowSound(packet []byte, pcm bool) bool {
+	if pcm {
+		return l.allow(l.sound, int(max(pcmLength(packet), leastSound).Milliseconds()))
+	}
 	length, err := audio.PacketDuration(packet)
 	if err != nil {
 		length = 0

@@ -98,6 +98,16 @@ type Load interface {
 	Lag() time.Duration
 }
 
+// Report says what has become of a session: Hello or End is set.
+type Report struct {
+	DeviceID string  // "" of a device that has not named itself
+	Remote   string  // address
+	Hello    *Hello  // that of a device which registers its tools instead has nothing
+	Raw      []byte  // the fields of the hello as they came, as JSON
+	Busy     bool    // the device was turned away after its hello, for the server is too busy
+	End      *Reason // why the session ended
+}
+
 // Options make a [Registry]. NewConversation must be set.
 type Options struct {
 	// NewConversation makes the conversation of a device that has said hello, or has
@@ -127,6 +137,8 @@ type Options struct {
 	Asked func(deviceID, language string)
 	// Settings looks up a device by its id. nil: nothing is known of any.
 	Settings func(deviceID string) Settings
+	// Report is told what becomes of sessions. It must not wait. nil: nobody is told.
+	Report func(Report)
 	// VisionPath is where cameras may upload pictures. "": nowhere.
 	VisionPath string
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -264,9 +265,10 @@ type writer struct {
 	counts    *counters
 	end       func(error)
 
-	packet []byte        // the frame that is being written
-	done   chan struct{} // closed when no writer will come any more
-	failed bool          // a write has failed; set before done is closed
+	pcm    atomic.Pointer[pcmCodec] // nil: the device takes Opus
+	packet []byte                   // the frame that is being written
+	done   chan struct{}            // closed when no writer will come any more
+	failed bool                     // a write has failed; set before done is closed
 }
 
 // run writes until there has been nothing for a while, or until the queue is
@@ -329,6 +331,9 @@ func (w *writer) write() error {
 
 func (w *writer) writeFrame(packet []byte, stamp uint32) error {
 	w.counts.framesOut.Add(1)
+	if codec := w.pcm.Load(); codec != nil {
+		packet = codec.decode(packet)
+	}
 	return w.transport.WriteAudio(packet, stamp)
 }
 

@@ -49,14 +49,39 @@ func (s *Session) Text(data []byte) {
 	}
 }
 
-// Audio hands one Opus packet to the conversation. stamp is the timestamp of the
+// Audio hands one Opus packet to the conversation, or sound to the codec that makes one. stamp is the timestamp of the
 // packet that the device was playing meanwhile, 0 where the transport knows none.
 // The memory of packet may be used again when it returns.
 func (s *Session) Audio(packet []byte, stamp uint32) {
 	defer s.life.recover("reader")
-	if s.allowAudio(packet) && len(packet) > 0 {
-		s.dialogue.talk.Hear(wire.Packet{Data: packet, Stamp: stamp})
+	if !s.allowAudio(packet) || len(packet) == 0 {
+		return
 	}
+	hear := func(packet []byte) { s.dialogue.talk.Hear(wire.Packet{Data: packet, Stamp: stamp}) }
+	codec := s.down.pcm()
+	if codec == nil {
+		hear(packet)
+		return
+	}
+	if err := codec.encode(packet, hear); err != nil {
+		s.End(err)
+	}
+}
+
+// agreePCM makes the codec of a client that wants PCM, or returns why it cannot have it.
+func (s *Session) agreePCM(h Hello) error {
+	switch {
+	case !h.PCM:
+		return nil
+	case h.Misfit:
+		return errPCMFormat
+	}
+	codec, err := newPCMCodec()
+	if err != nil {
+		return failed("a codec for pcm cannot be made", err)
+	}
+	s.down.writer.pcm.Store(codec)
+	return nil
 }
 
 // AudioError counts a packet of sound that the transport cannot read, and warns
@@ -72,7 +97,7 @@ func (s *Session) AudioError(err error, attrs ...any) {
 // limits, and has said hello.
 func (s *Session) allowAudio(packet []byte) bool {
 	s.counts.framesIn.Add(1)
-	if !s.limits.allowSound(packet) {
+	if !s.limits.allowSound(packet, s.down.pcm() != nil) {
 		s.warn("audio frame dropped: the device sends faster than anybody can speak")
 		return false
 	}
@@ -162,7 +187,11 @@ func (s *Session) hello(w helloWire) {
 	if len(h.Odd) > 0 {
 		s.log.Warn("hello has fields that are not as they should be", "fields", h.Odd)
 	}
-	answer := newHelloAnswer(s.peer.Transport, s.id)
+	if err := s.agreePCM(h); err != nil {
+		s.End(err)
+		return
+	}
+	answer := newHelloAnswer(s.peer.Transport, s.id, h.PCM)
 	if g, ok := s.transport.(Greeter); ok {
 		s.down.stamps = g.Greet(h, &answer)
 	}
@@ -173,17 +202,27 @@ func (s *Session) hello(w helloWire) {
 	}
 	s.down.queue.putText(reply)
 	dialects.greeted.Store(true)
-	s.log.Info("device said hello", "framing", h.Framing, "mcp", h.MCP, "aec", h.AEC, "rate", h.Uplink.Rate, "frame", h.Uplink.Frame)
+	s.log.Info("device said hello", "framing", h.Framing, "mcp", h.MCP, "aec", h.AEC, "pcm", h.PCM, "rate", h.Uplink.Rate, "frame", h.Uplink.Frame)
+	busy := s.dialogue.talk == nil && s.peer.Guest.Away == nil && s.registry.tooBusy(s)
+	s.tellHello(w, &h, busy)
 	switch {
 	case s.dialogue.talk != nil:
 		s.tools.offerMCP(h.MCP)
 	case s.peer.Guest.Away != nil:
 		s.turnAway(turnedAway(s.peer.Guest.Away))
-	case s.registry.tooBusy(s):
+	case busy:
 		s.log.Warn("device turned away: the server is too busy", "lateness", s.registry.opts.Load.Lag())
 		s.turnAway(ErrBusy)
 	default:
 		s.converse(h.MCP)
+	}
+}
+
+// tellHello tells whoever watches devices of a hello.
+func (s *Session) tellHello(w helloWire, h *Hello, busy bool) {
+	if report := s.registry.opts.Report; report != nil {
+		raw, _ := rawjson.Marshal(w) // its members are JSON already
+		report(Report{DeviceID: s.peer.Guest.ID, Remote: s.peer.Remote, Hello: h, Raw: raw, Busy: busy})
 	}
 }
 
@@ -213,6 +252,7 @@ func (s *Session) register(head rpc, payload json.RawMessage, bare bool) {
 	ready, ok := s.tools.register(s.session(), payload)
 	if ok && ready && s.dialogue.talk == nil {
 		s.log.Info("device registered before any hello")
+		s.tellHello(helloWire{}, &Hello{}, false)
 		s.converse(false)
 	}
 }
@@ -231,6 +271,7 @@ func (s *Session) session() wire.Session {
 	return wire.Session{
 		DeviceID: guest.ID, Unknown: guest.Unknown, SessionID: s.id,
 		Language: s.registry.Language(guest.ID),
+		Private:  guest.Private,
 		Name:     cmp.Or(set.Name, guest.Name), Voice: set.Voice, AEC: s.down.stamps,
 	}
 }

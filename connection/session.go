@@ -164,6 +164,9 @@ func (s *Session) report(reason *Reason) {
 		attrs = append(attrs, slog.Any("err", reason.Err))
 	}
 	s.log.LogAttrs(s.life.context(), reason.Level, "device left", attrs...)
+	if told := s.registry.opts.Report; told != nil {
+		told(Report{DeviceID: s.peer.Guest.ID, Remote: s.peer.Remote, End: reason})
+	}
 }
 
 // dialogue owns the conversation of a session: it is made at the hello, run once,

@@ -48,7 +48,7 @@ type HelloAnswer struct {
 // Peer is the device at the other end of a transport.
 type Peer struct {
 	identity.Visit                // as it introduces itself; Address is canonical, "" if it will name itself
-	Guest          identity.Guest // as the server treats it: of [Options].Identify, by [Registry.Reserve]
+	Guest          identity.Guest // as the server treats it: of [Options].Identify, by [Registry.Reserve], unless it has an id before
 
 	Transport string // as a hello names it, "websocket"
 	Protocol  string // Protocol-Version
@@ -93,6 +93,8 @@ var (
 	ErrDisplaced error = &Reason{Text: "server is full, and a regular device needs the place", Kind: TooBusy}
 	// ErrChanged ends a session whose device was accepted, refused or forgotten meanwhile.
 	ErrChanged error = &Reason{Text: "the device was accepted, refused or forgotten by a person"}
+	// ErrLeftPage ends the session of a page whose person has logged out, or may talk no longer.
+	ErrLeftPage error = &Reason{Text: "the person of the page has logged out", Kind: Policy}
 	// ErrNoHello ends a session that has said no hello in time.
 	ErrNoHello error = &Reason{Text: "no hello within 10 s", Level: slog.LevelWarn}
 	// ErrNoIdentity ends a session of a device that says hello without an identity.
