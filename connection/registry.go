@@ -84,6 +84,15 @@ func (r *Registry) Expel(id string) {
 	}
 }
 
+// Dismiss ends the session of a page, if there is one, with [ErrLeftPage]. It does not wait.
+func (r *Registry) Dismiss(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.sessions[id]; s != nil {
+		s.End(ErrLeftPage)
+	}
+}
+
 // Why [Registry.Reserve] has no room.
 var (
 	ErrFull     = errors.New("server is full")
@@ -113,7 +122,7 @@ type place struct {
 // that is connected already, or about to be, needs no more room than it has. For a
 // regular the newest session of one that is none makes room.
 func (r *Registry) Reserve(p Peer) (*Room, error) {
-	if p.Address != "" {
+	if p.Address != "" && p.Guest.ID == "" {
 		p.Guest = r.opts.Identify(p.Visit)
 	}
 	r.mu.Lock()
@@ -186,6 +195,9 @@ func (r *Registry) makeRoom() bool {
 	last.End(ErrDisplaced)
 	return true
 }
+
+// Peer returns the device, with how the server treats it.
+func (m *Room) Peer() Peer { return m.peer }
 
 // Cancel gives the room back.
 func (m *Room) Cancel() {

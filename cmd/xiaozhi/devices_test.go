@@ -52,7 +52,7 @@ func TestDevicesByHand(t *testing.T) {
 		{nil, 0, "paired  Living room  bread-compact-wifi  2.4.2"},
 		{nil, 0, "connected"},
 		{[]string{"--json"}, 0, `"token":"used"`},
-		{[]string{"pair", "000000"}, 1, "no device here waits with this code"},
+		{[]string{"pair", "000000"}, 1, "no speaker is waiting here with this code"},
 		{[]string{"keep", "246f28aa1002", "text=30", "sound=0"}, 0, "done: 24:6f:28:aa:10:02"},
 		{nil, 0, "text for 30 days"},
 		{nil, 0, "sound for ever"},

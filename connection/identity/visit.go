@@ -25,7 +25,9 @@ type Guest struct {
 	Name    string     // given by a person; "": none
 	Unknown bool       // it may not use what belongs to a known device
 	Proven  bool       // it has shown the pair's own token
+	Lost    bool       // it has shown that once, and now none or a wrong one
 	Regular bool       // it is known for a day, or was accepted by a person: it always finds room
+	Private bool       // nothing of what is said is kept
 	Away    *AwayError // nil: it may talk
 }
 
@@ -61,7 +63,7 @@ func (b *Book) Arrive(v Visit) Guest {
 	e, see := b.meet(v)
 	see.Proof = b.prove(e, v)
 	verdict := b.step(e, Arrived, see)
-	g := Guest{ID: e.ID, Name: e.Name, Proven: see.Proof == Right}
+	g := Guest{ID: e.ID, Name: e.Name, Proven: see.Proof == Right, Lost: see.Proof == Missing && e.State.known()}
 	switch verdict {
 	case Welcome:
 		g.Regular = e.regular()
@@ -81,12 +83,18 @@ func (b *Book) Arrive(v Visit) Guest {
 	return g
 }
 
-// Knows reports whether a visitor's pair holds its Device-Id, without noting the visit.
-func (b *Book) Knows(v Visit) bool {
+// Knows returns what all that is kept of a visitor is kept under, and whether its pair holds its Device-Id, without
+// noting the visit.
+func (b *Book) Knows(v Visit) (id string, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.byID[Canonical(v.Address)]
-	return e != nil && e.State.known() && e.Client == clientHash(v.ClientID)
+	address, client := Canonical(v.Address), clientHash(v.ClientID)
+	e := b.byID[address]
+	if e == nil || e.Client == client {
+		return address, e != nil && e.State.known()
+	}
+	_, id = b.stranger(address, client)
+	return id, false
 }
 
 // prove checks the token that a connection shows. Where too many wrong ones came from, only pairs are believed that have

@@ -39,8 +39,10 @@ type Options struct {
 	// Audit keeps what was done, and to which device; outcome says why it was not. Who has
 	// forgotten a device is kept, not which one it was. nil: it is only logged.
 	Audit func(ctx context.Context, d Deed)
-	Who   func(r *http.Request) string // names who asks, and who guesses at codes; nil: the owner
-	Log   *slog.Logger                 // nil: discarded
+	// Callers lists who has asked last where to connect, a line each, for an owner whose code nobody waits with. nil: nobody knows.
+	Callers func() []string
+	Who     func(r *http.Request) string // names who asks, and who guesses at codes; nil: the owner
+	Log     *slog.Logger                 // nil: discarded
 }
 
 // Device is one device in a [List].
@@ -199,6 +201,10 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, by, act string,
 	if err != nil {
 		log.Warn("audit", "ok", false, "err", err)
 		status, why := explain(err)
+		if errors.Is(err, identity.ErrNoSuchCode) && h.o.Callers != nil {
+			failWith(w, status, why, h.o.Callers())
+			return
+		}
 		fail(w, status, why)
 		return
 	}
@@ -278,10 +284,28 @@ func explain(err error) (status int, id string) {
 	return http.StatusInternalServerError, "connection/internal"
 }
 
+// Reason returns the message that says to people why something was not done to a device; "": it is not for them.
+func Reason(err error) (id string) {
+	status, id := explain(err)
+	if status == http.StatusInternalServerError {
+		return ""
+	}
+	return id
+}
+
 // fail answers with an error in both languages.
-func fail(w http.ResponseWriter, status int, id string) {
+func fail(w http.ResponseWriter, status int, id string) { failWith(w, status, id, nil) }
+
+// failWith is fail with who has asked last where to connect.
+func failWith(w http.ResponseWriter, status int, id string, callers []string) {
+	said := strings.TrimSpace(message.Both(id))
+	if len(callers) > 0 {
+		said += "\n" + message.Both("pairing/callers") + "\n  " + strings.Join(callers, "\n  ")
+	}
 	request.WriteStatusJSON(w, status, struct {
-		Error   string `json:"error"`   // in English
-		Message string `json:"message"` // in both languages
-	}{message.In(text.English, id), strings.TrimSpace(message.Both(id))})
+		Code    string   `json:"code"`    // for programs
+		Error   string   `json:"error"`   // in English
+		Message string   `json:"message"` // in both languages
+		Callers []string `json:"callers,omitempty"`
+	}{id, message.In(text.English, id), said, callers})
 }

@@ -35,7 +35,8 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r.handler = New(Options{
-		Book: r.book, Connected: func(id string) bool { return id == speaker }, Log: slog.New(slog.NewTextHandler(&r.log, nil)),
+		Callers: func() []string { return []string{"12:00:00  192.168.1.40  " + speaker} },
+		Book:    r.book, Connected: func(id string) bool { return id == speaker }, Log: slog.New(slog.NewTextHandler(&r.log, nil)),
 		Forget: func(_ context.Context, id string) ([]string, error) {
 			r.forgotten = append(r.forgotten, id)
 			return []string{"data/before-restore-x"}, nil
@@ -145,7 +146,7 @@ func TestGuessesAreCounted(t *testing.T) {
 		wrong = "000001"
 	}
 	for range 5 {
-		if status, answer := r.post("pair", `{"code":"`+wrong+`"}`); status != 404 || !strings.Contains(answer, "another server") {
+		if status, answer := r.post("pair", `{"code":"`+wrong+`"}`); status != 404 || !strings.Contains(answer, "another server") || !strings.Contains(answer, "192.168.1.40  "+speaker) {
 			t.Fatalf("%d %s", status, answer)
 		}
 	}

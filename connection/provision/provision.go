@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"xiaozhi/internal/lockout"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/mcp/rawjson"
 )
 
 // Options make a [Handler].
@@ -33,8 +35,34 @@ type Options struct {
 	Zone     *time.Location // the clock that devices show; nil means time.Local
 	// ZoneOf returns the zone of a device, by its id; nil: that of all.
 	ZoneOf func(id string) *time.Location
-	Log    *slog.Logger // nil: discarded
+	// Report is told of each question and its answer. It must not wait. nil: nobody is told.
+	Report func(Report)
+	// PlainPort is the port of HTTP that people are told where the page is asked for by HTTPS with a certificate that
+	// devices do not accept; "": they do.
+	PlainPort string
+	Log       *slog.Logger // nil: discarded
 }
+
+// Report is a question of a device and its answer.
+type Report struct {
+	Request *http.Request
+	Body    []byte          // of the request, as far as it was read
+	Peer    connection.Peer // as complete as it can be
+	Papers  identity.Papers // what the device was told of itself; zero of one that asks too often, or cannot be known
+	Board   string
+	Version string // of the firmware
+	URL     string // of the socket that it was told
+	Answer  []byte
+	Poll    bool  // it asks whether it was accepted
+	Waits   bool  // it was not
+	Err     error // why it got neither token nor code; nil: it may have got them
+}
+
+// Why a device gets neither token nor code.
+var (
+	ErrNameless = errors.New("no Device-Id, neither as a header nor as device-id in the query")
+	ErrOften    = errors.New("asked too often")
+)
 
 // Handler answers on the paths of OTA. It may be used by many goroutines at once.
 type Handler struct {
@@ -54,6 +82,9 @@ func New(o Options) (*Handler, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Report == nil {
+		o.Report = func(Report) {}
 	}
 	page, err := template.New("ota").Parse(pageHTML)
 	if err != nil {
@@ -140,16 +171,20 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, post, get http.H
 func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
 	who, err := h.o.Requests.Identify(r)
 	if err == nil && who.Address == "" {
-		err = errNameless
+		err = ErrNameless
 	}
-	known := err == nil && h.o.Book != nil && h.o.Book.Knows(who.Visit)
+	known := false
+	if err == nil && h.o.Book != nil {
+		_, known = h.o.Book.Knows(who.Visit)
+	}
 	say := h.log(known)
 	if err == nil && !h.limits.allow(who, known) {
 		say(h.o.Log.Warn, "ota answered without token and code: asked too often", "device_id", who.Address, "remote", r.RemoteAddr)
-		request.WriteJSON(w, h.reply(h.o.Requests.BaseURL(r), readOTA(r.Header, nil).version, ""))
+		asked := readOTA(r.Header, nil)
+		h.answer(w, h.reply(h.o.Requests.BaseURL(r), asked.version, ""), Report{Request: r, Peer: who, Board: asked.board, Version: asked.version, Err: ErrOften})
 		return
 	}
-	asked := h.read(w, r, say)
+	body, asked := h.read(w, r, say)
 	papers := identity.Papers{Guest: identity.Guest{ID: who.Address}}
 	if err != nil {
 		say(h.o.Log.Warn, "ota request cannot be assigned to a device; answered all the same", "remote", r.RemoteAddr, "err", err)
@@ -167,7 +202,19 @@ func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
 	answer := h.reply(base, asked.version, papers.ID)
 	h.admit(&answer, papers)
 	say(h.o.Log.Info, "ota answered", "device_id", papers.ID, "board", asked.board, "firmware", asked.version, "language", asked.language, "url", answer.WebSocket.URL)
-	request.WriteJSON(w, answer)
+	h.answer(w, answer, Report{Request: r, Body: body, Peer: who, Papers: papers, Board: asked.board, Version: asked.version, Err: err})
+}
+
+// answer writes the answer to a device, and tells of it.
+func (h *Handler) answer(w http.ResponseWriter, a reply, of Report) {
+	data, err := rawjson.Marshal(a)
+	if err != nil {
+		request.Refuse(w, http.StatusInternalServerError, "connection/internal")
+		return
+	}
+	of.URL, of.Answer = a.WebSocket.URL, data
+	h.o.Report(of)
+	request.WriteBody(w, http.StatusOK, "application/json; charset=utf-8", data)
 }
 
 // log returns what writes lines about a device: all of them if it is known.
@@ -179,13 +226,13 @@ func (h *Handler) log(known bool) func(write func(msg string, args ...any), msg 
 }
 
 // read takes what a device tells of itself.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, say func(write func(string, ...any), msg string, args ...any)) description {
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, say func(write func(string, ...any), msg string, args ...any)) (body []byte, d description) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(otaReadTime)) // not every writer can
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxOTABody))
 	if err != nil {
 		say(h.o.Log.Debug, "ota body was cut off", "remote", r.RemoteAddr, "err", err)
 	}
-	return readOTA(r.Header, body)
+	return body, readOTA(r.Header, body)
 }
 
 func (h *Handler) reply(base *url.URL, version, device string) reply {
@@ -200,8 +247,6 @@ func (h *Handler) reply(base *url.URL, version, device string) reply {
 	answer.WebSocket.URL, answer.WebSocket.Version = request.TalkURL(base), 1
 	return answer
 }
-
-var errNameless = errors.New("no Device-Id, neither as a header nor as device-id in the query")
 
 // admit adds what only this device may know: a token, or the code with which it waits.
 func (h *Handler) admit(answer *reply, p identity.Papers) {
@@ -288,6 +333,9 @@ func (h *Handler) activate(w http.ResponseWriter, r *http.Request) {
 	if err == nil && who.Address != "" && h.o.Book != nil && (!h.limits.allowPoll(who) || h.o.Book.Activate(who.Visit)) {
 		status, answer.Activated, answer.Message = http.StatusAccepted, false, "waiting for a person to accept the code"
 	}
+	if r.Method == http.MethodPost {
+		h.o.Report(Report{Request: r, Peer: who, Poll: true, Waits: !answer.Activated, Err: err})
+	}
 	request.WriteStatusJSON(w, status, answer)
 }
 
@@ -306,6 +354,9 @@ type view struct {
 
 func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 	base := h.o.Requests.BaseURL(r)
+	if r.TLS != nil && h.o.PlainPort != "" {
+		base = &url.URL{Scheme: "http", Host: net.JoinHostPort(base.Hostname(), h.o.PlainPort)}
+	}
 	var page bytes.Buffer
 	err := h.page.Execute(&page, view{
 		OTA: base.String() + request.OTAPath, Talk: request.TalkURL(base), Connected: h.o.Registry.Connected(),
@@ -316,5 +367,7 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 		request.Refuse(w, http.StatusInternalServerError, "connection/internal")
 		return
 	}
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	request.WriteBody(w, http.StatusOK, "text/html; charset=utf-8", page.Bytes())
 }

@@ -44,15 +44,19 @@ func (rd *Reader) ownName(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	own := slices.Clone(rd.o.Hosts)
-	if rd.public != nil {
-		own = append(own, rd.public.Hostname())
-	}
+	return slices.ContainsFunc(rd.Names(), func(name string) bool { return strings.EqualFold(name, host) })
+}
+
+// Names lists the names of this server, that of the machine first.
+func (rd *Reader) Names() (own []string) {
 	if name, err := os.Hostname(); err == nil {
 		short, _, _ := strings.Cut(name, ".")
 		own = append(own, name, short, short+".local", short+".lan")
 	}
-	return slices.ContainsFunc(own, func(name string) bool { return strings.EqualFold(name, host) })
+	if rd.public != nil {
+		own = append(own, rd.public.Hostname())
+	}
+	return append(own, rd.o.Hosts...)
 }
 
 // from returns the address that a request comes from, and whether that is this machine

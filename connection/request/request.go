@@ -101,6 +101,16 @@ func (rd *Reader) Sender(r *http.Request) (connection.Peer, error) {
 	return p, nil
 }
 
+// Page returns the peer of a page that is let in as a guest already: what its query says of ids counts for nothing.
+func (rd *Reader) Page(r *http.Request, guest identity.Guest) connection.Peer {
+	p := connection.Peer{
+		Visit: identity.Visit{Address: guest.ID, Secure: rd.secure(r), Page: true},
+		Guest: guest, BaseURL: rd.BaseURL(r).String(), Remote: r.RemoteAddr,
+	}
+	p.From, p.Near = rd.from(r)
+	return p
+}
+
 // sharedName is what the token that all devices share is called where secrets have
 // names.
 const sharedName = "auth.token"

@@ -6,6 +6,7 @@ package websocket
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"xiaozhi/connection"
+	"xiaozhi/connection/identity"
 	"xiaozhi/connection/request"
 	"xiaozhi/internal/text"
 )
@@ -24,7 +26,30 @@ import (
 type Options struct {
 	Registry *connection.Registry
 	Requests *request.Reader
-	Log      *slog.Logger // nil: discarded
+	// Report is told of each device that asks for a socket, before it gets one. It must not wait. nil: nobody is told.
+	Report  func(Report)
+	Tickets Tickets      // nil: pages have none
+	Log     *slog.Logger // nil: discarded
+}
+
+// Report is the request of a device for a socket.
+type Report struct {
+	Request *http.Request
+	Peer    connection.Peer // as complete as it can be; with its guest, if it was let in
+	Err     error           // why it gets none; nil: it gets one
+}
+
+// Why a device gets no socket, beside the errors of [request.Reader.Identify], of its token and of [connection.Registry.Reserve].
+var (
+	ErrOrigin    = errors.New("the web page's origin is not listed in server.origins")
+	ErrNoUpgrade = errors.New("the request did not ask for a WebSocket")
+	ErrHandshake = errors.New("the handshake failed")
+)
+
+// Tickets let the pages of people in, who have logged in.
+type Tickets interface {
+	// Redeem returns the device of the page that asks for a socket with a ticket, which is used up, or why it may not come.
+	Redeem(r *http.Request, ticket string) (identity.Guest, error)
 }
 
 // Server upgrades the requests of devices. It may be used by many goroutines at
@@ -39,6 +64,9 @@ type Server struct {
 func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Report == nil {
+		o.Report = func(Report) {}
 	}
 	return &Server{o: o, upgrader: websocket.Upgrader{
 		HandshakeTimeout: writeTimeout,
@@ -70,23 +98,54 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	refused := func(args ...any) { s.refusals.Do(func() { log.Warn("device refused", args...) }) }
 	if !requests.OriginFits(r) {
 		origin := text.Shorten(r.Header.Get("Origin"), 100)
-		refused("remote", r.RemoteAddr, "origin", origin, "err", "the web page's origin is not listed in server.origins")
+		refused("remote", r.RemoteAddr, "origin", origin, "err", ErrOrigin)
+		sender, _ := requests.Sender(r)
+		s.o.Report(Report{r, sender, fmt.Errorf("%w: %s", ErrOrigin, origin)})
 		request.Refuse(w, http.StatusForbidden, "connection/origin", origin)
+		return
+	}
+	if r.URL.Query().Has("ticket") {
+		s.serveTicket(w, r, refused)
 		return
 	}
 	peer, err := requests.Identify(r)
 	if err != nil {
+		s.o.Report(Report{r, peer, err})
 		refused("remote", r.RemoteAddr, "err", err)
 		request.Refuse(w, http.StatusBadRequest, "connection/unknown", err)
 		return
 	}
 	if err := peer.Unauthorized; err != nil {
+		s.o.Report(Report{r, peer, err})
 		refused("device_id", peer.Address, "remote", r.RemoteAddr, "err", err)
 		refuseToken(w, err)
 		return
 	}
+	s.admit(w, r, peer, refused)
+}
+
+// serveTicket admits the page of a person.
+func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, refused func(args ...any)) {
+	err := errors.New("there are no tickets here")
+	var guest identity.Guest
+	if s.o.Tickets != nil {
+		guest, err = s.o.Tickets.Redeem(r, r.URL.Query().Get("ticket"))
+	}
+	if err != nil {
+		refused("remote", r.RemoteAddr, "err", err)
+		request.Refuse(w, http.StatusForbidden, "connection/ticket")
+		return
+	}
+	s.admit(w, r, s.o.Requests.Page(r, guest), refused)
+}
+
+// admit opens the socket of a peer, if there is room.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, peer connection.Peer, refused func(args ...any)) {
 	peer.Transport = "websocket"
 	room, err := s.o.Registry.Reserve(peer) //nolint:contextcheck // it asks whether a session has ended, by its own context
+	if err != nil {
+		s.o.Report(Report{r, peer, err})
+	}
 	switch {
 	case errors.Is(err, connection.ErrFull):
 		most := s.o.Registry.MaxDevices()
@@ -108,9 +167,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	ws, err := s.upgrader.Upgrade(hijacker{w, in}, r, nil)
 	if err != nil {
 		room.Cancel()
+		s.o.Report(Report{r, peer, fmt.Errorf("%w: %w", ErrHandshake, err)})
 		refused("handshake", "failed", "device_id", peer.Address, "remote", r.RemoteAddr, "err", err)
 		return
 	}
+	s.o.Report(Report{r, room.Peer(), nil})
 	shrinkSendBuffer(in.Conn)
 	c := newConn(ws, in, request.Proxied(r))
 	// The handler returns, since net/http keeps 12 KiB of buffers and a grown stack
@@ -135,6 +196,9 @@ func (s *Server) serveAlive(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		request.NotAllowed(w, "GET, HEAD")
 		return
+	}
+	if sender, err := s.o.Requests.Sender(r); err == nil && sender.Address != "" { // a device asks for nothing else here
+		s.o.Report(Report{r, sender, ErrNoUpgrade})
 	}
 	base := s.o.Requests.BaseURL(r)
 	request.WriteText(w, http.StatusOK, request.Say("connection/alive", request.TalkURL(base))+

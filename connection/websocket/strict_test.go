@@ -146,18 +146,20 @@ func TestStrictDevice(t *testing.T) {
 	for _, tc := range []struct {
 		profile devicetest.Profile
 		framing int
-		aec     bool
+		sound   devicetest.Sound
 	}{
-		{devicetest.Firmware242, 1, false},
-		{devicetest.Firmware242, 2, false},
-		{devicetest.Firmware242, 2, true},
-		{devicetest.Firmware242, 3, false},
-		{devicetest.Firmware222Minus, 1, false},
-		{devicetest.PyXiaozhi, 1, false},
-		{devicetest.Browser, 1, false},
-		{devicetest.OldIoT162, 3, false},
+		{devicetest.Firmware242, 1, devicetest.Sound{}},
+		{devicetest.Firmware242, 2, devicetest.Sound{}},
+		{devicetest.Firmware242, 2, devicetest.Sound{AEC: true}},
+		{devicetest.Firmware242, 3, devicetest.Sound{}},
+		{devicetest.Firmware222Minus, 1, devicetest.Sound{}},
+		{devicetest.PyXiaozhi, 1, devicetest.Sound{}},
+		{devicetest.Browser, 1, devicetest.Sound{}},
+		{devicetest.Browser, 1, devicetest.Sound{PCM: true}},
+		{devicetest.Firmware242, 1, devicetest.Sound{PCM: true}},
+		{devicetest.OldIoT162, 3, devicetest.Sound{}},
 	} {
-		t.Run(fmt.Sprintf("%v framing %d aec %v", tc.profile, tc.framing, tc.aec), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%v framing %d aec %v pcm %v", tc.profile, tc.framing, tc.sound.AEC, tc.sound.PCM), func(t *testing.T) {
 			bubble(t, change, func(t *testing.T, r *rig) {
 				nc, err := r.ln.dial()
 				if err != nil {
@@ -167,11 +169,11 @@ func TestStrictDevice(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				mode := devicetest.Auto
-				if tc.aec {
+				if tc.sound.AEC {
 					mode = devicetest.Realtime
 				}
 				d, err := devicetest.Dial(ctx, devicetest.Options{
-					URL: "ws://server/xiaozhi/v1/", NetConn: nc, Profile: tc.profile, Protocol: tc.framing, Sound: devicetest.Sound{AEC: tc.aec},
+					URL: "ws://server/xiaozhi/v1/", NetConn: nc, Profile: tc.profile, Protocol: tc.framing, Sound: tc.sound,
 					Mode: mode, OpenListen: true, Tools: devicetest.NewBoard().Tools(),
 				})
 				if err != nil {
