@@ -64,11 +64,22 @@ type Options struct {
 	// Keep, if set, takes the list in a form for [Client.Restore] whenever it is another than
 	// before, from the client's own goroutine. It must not wait.
 	Keep func(doc string)
+	// OnList, if set, is told how far the list is read, from the client's own goroutine. It must not wait.
+	OnList func(Progress)
 	// Log may be nil: nothing is logged.
 	Log *slog.Logger
 	// OnTools, if set, is called after each change of the list, from the
 	// client's own goroutine. It must not call Stop.
 	OnTools func()
+}
+
+// Progress tells of the tools that were read so far.
+type Progress struct {
+	Tools int
+	Pages int           // that have come
+	Whole bool          // there are no more
+	Err   error         // why the next page did not come; nil: it did
+	Again time.Duration // until it is asked for again; 0: when the device listens next
 }
 
 // ServerInfo is the identity that a device gives in its answer to initialize.

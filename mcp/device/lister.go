@@ -18,6 +18,7 @@ type toolList struct {
 	tools    []mcp.Tool
 	held     *[]mcp.Tool // of the cache: tools is what it points to
 	read     bool        // at least one page came
+	pages    int         // that came
 	complete bool        // all pages came
 	stale    bool        // it is of an earlier connection, or the device says it changed, and reading it failed
 }
@@ -208,6 +209,13 @@ func (l *lister) readTools(ctx context.Context) {
 		if list.complete {
 			l.remember(lists, list.held)
 		}
+		if ctx.Err() == nil {
+			p := Progress{Tools: len(list.tools), Pages: list.pages, Whole: list.complete, Err: err}
+			if attempt < len(listRetry) {
+				p.Again = listRetry[attempt]
+			}
+			l.told(p)
+		}
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return
@@ -245,6 +253,10 @@ func (l *lister) readPages(ctx context.Context, live *liveSession) (toolList, er
 		p, err := readPage(ctx, live, cursor)
 		if err != nil {
 			return list, fmt.Errorf("tools/list page %d: %w", pages, err)
+		}
+		list.pages = pages
+		if p.next != "" {
+			l.told(Progress{Tools: len(list.tools) + len(p.tools), Pages: pages})
 		}
 		if n := list.add(p.tools); n > 0 {
 			l.log.Warn("device tools left out", "count", n, "page", pages)
@@ -296,6 +308,13 @@ func (l *lister) keep(list toolList) {
 func (l *lister) tell() {
 	if l.client.options.OnTools != nil {
 		l.client.options.OnTools()
+	}
+}
+
+// told says how far the list is read.
+func (l *lister) told(p Progress) {
+	if l.client.options.OnList != nil {
+		l.client.options.OnList(p)
 	}
 }
 

@@ -79,6 +79,16 @@ func (c *calls) end() {
 	c.drop()
 }
 
+// present returns the connection whose list was read; nil: there is none.
+func (c *calls) present() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.read {
+		return nil
+	}
+	return c.live
+}
+
 // list returns the tools, which must not be changed, and whether they were read
 // over the present connection.
 func (c *calls) list() (tools []mcp.Tool, read bool) {

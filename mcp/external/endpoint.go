@@ -171,6 +171,7 @@ func (set *Set) enrol(t Token) (p *peer, release func(), err error) {
 		set.mu.Lock()
 		delete(set.peers, name)
 		set.mu.Unlock()
+		set.changed()
 		set.life.wg.Done()
 	}, nil
 }

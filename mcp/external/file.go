@@ -259,6 +259,7 @@ func (set *Set) reload(ctx context.Context) {
 		for _, s := range set.list(nil) {
 			running[s.name] = err
 		}
+		set.unusable(nil, err)
 		set.apply(ctx, configs, running)
 		return
 	}
@@ -275,5 +276,6 @@ func (set *Set) reload(ctx context.Context) {
 	for name := range set.options.Servers {
 		delete(problems, name)
 	}
+	set.unusable(problems, nil)
 	set.apply(ctx, configs, problems)
 }

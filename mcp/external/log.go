@@ -51,8 +51,8 @@ func (d *logLimiter) pass() (ok bool, held int) {
 	return true, held
 }
 
-// copyLog logs what a program writes to its standard error until it ends.
-func copyLog(r io.Reader, log *slog.Logger, m mask) {
+// copyLog logs what a program writes to its standard error until it ends, and hands it to wrote, without secrets.
+func copyLog(r io.Reader, log *slog.Logger, m mask, wrote func(line string)) {
 	lines := bufio.NewReaderSize(r, maxLogLine)
 	var d logLimiter
 	for {
@@ -62,6 +62,9 @@ func copyLog(r io.Reader, log *slog.Logger, m mask) {
 			_, err = lines.ReadSlice('\n')
 		}
 		if text != "" {
+			if wrote != nil {
+				wrote(m.text(text))
+			}
 			ok, held := d.pass()
 			if held > 0 {
 				log.Info("mcp server wrote more to stderr", "lines_left_out", held)

@@ -36,7 +36,7 @@ func play(role string) {
 		fmt.Fprintln(os.Stderr, "cannot find the module")
 		os.Exit(3)
 	case strings.Contains(role, "host"): // it dies with a program that it has started
-		p, err := launch(Config{Command: os.Args[0], Env: map[string]string{playVariable: "sleep"}}, os.Environ(), slog.New(slog.DiscardHandler), mask{})
+		p, err := launch(Config{Command: os.Args[0], Env: map[string]string{playVariable: "sleep"}}, os.Environ(), slog.New(slog.DiscardHandler), mask{}, nil)
 		if err != nil {
 			os.Exit(1)
 		}

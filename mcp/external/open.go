@@ -77,6 +77,7 @@ type dialer struct {
 	environ []string
 	log     *slog.Logger
 	mask    mask
+	wrote   func(line string)                                                    // gets what programs write to their standard error; nil: nobody does
 	dial    func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
 }
 
@@ -92,7 +93,7 @@ func (d *dialer) open(ctx context.Context, w way) (*line, error) {
 }
 
 func (d *dialer) launch() (*line, error) {
-	p, err := launch(d.config, d.environ, d.log, d.mask)
+	p, err := launch(d.config, d.environ, d.log, d.mask, d.wrote)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnopened, err)
 	}
@@ -111,7 +112,7 @@ func (d *dialer) launch() (*line, error) {
 		}
 		select {
 		case <-p.over:
-			return fmt.Errorf("the program ended: %v", p.cmd.ProcessState)
+			return fmt.Errorf("%w: %v", errExited, p.cmd.ProcessState)
 		default:
 			return l.cause()
 		}

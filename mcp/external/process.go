@@ -36,8 +36,8 @@ type process struct {
 	wg     sync.WaitGroup
 }
 
-// launch starts a program. Whoever calls it ends it with end.
-func launch(c Config, ours []string, log *slog.Logger, m mask) (*process, error) {
+// launch starts a program. wrote gets the lines of its standard error; nil: nobody does. Whoever calls it ends it with end.
+func launch(c Config, ours []string, log *slog.Logger, m mask, wrote func(line string)) (*process, error) {
 	p := &process{over: make(chan struct{}), logged: make(chan struct{}), gone: make(chan struct{})}
 	environ := environment(ours, c.Env)
 	p.cmd = exec.Command(program(c.Command, environ), c.Args...) //nolint:noctx // end ends it, in three steps
@@ -63,7 +63,7 @@ func launch(c Config, ours []string, log *slog.Logger, m mask) (*process, error)
 	}
 	p.wg.Go(func() {
 		defer close(p.logged)
-		copyLog(p.stderr, log, m)
+		copyLog(p.stderr, log, m, wrote)
 	})
 	return p, nil
 }

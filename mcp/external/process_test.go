@@ -192,6 +192,13 @@ func TestProgramThatCannotStart(t *testing.T) {
 	until(t, "the reason", func() bool {
 		return strings.Contains(log.String(), "no-such-program-here") && strings.Contains(log.String(), "exit status 3")
 	})
+	until(t, "the state", func() bool { return missing.Status().Phase == Waiting && crash.Status().Phase == Waiting })
+	if now := missing.Status(); now.Trouble != Unreachable || now.Where != "no-such-program-here" || !strings.Contains(now.Error, "not found") {
+		t.Errorf("missing: %+v", now)
+	}
+	if now := crash.Status(); now.Trouble != Exited || len(now.Lines) == 0 || now.Lines[0] != "cannot find the module" || !strings.Contains(now.Error, "exit status 3") {
+		t.Errorf("crash: %+v", now)
+	}
 	for _, s := range []*Server{missing, crash} {
 		if s.IsReady() || len(s.GetAvailableTools()) > 0 {
 			t.Error("ready")

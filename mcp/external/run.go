@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/bits"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,11 +72,17 @@ func (l *life) state() (started, ended bool) {
 // only goroutine and owns the session.
 func (s *Server) run(ctx context.Context) {
 	defer s.calls.end()
+	defer s.condition.settle()
+	defer s.condition.enter(Resting)
 	for {
 		began := time.Now()
+		s.condition.enter(Connecting)
 		err := s.attempt(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if !errors.Is(err, errReset) {
+			s.condition.fail(err, s.mask.err(err))
 		}
 		if time.Since(began) >= steadyTime || errors.Is(err, errReset) {
 			s.dialling.pause.tries = 0
@@ -87,6 +94,8 @@ func (s *Server) run(ctx context.Context) {
 		if errors.Is(err, errReset) || errors.Is(err, errStream) && time.Since(began) >= steadyTime {
 			continue
 		}
+		s.condition.enter(Waiting)
+		s.condition.settle()
 		pause := s.dialling.pause.next(s.log, "mcp server is away", s.mask.err(err))
 		select {
 		case <-ctx.Done():
@@ -116,7 +125,7 @@ func (s *Server) attempt(ctx context.Context) error {
 	if !s.calls.open(live) {
 		return errNotConnected
 	}
-	return s.serve(ctx, live)
+	return s.serve(ctx, live, strings.TrimSpace(text.Cut(it.Name, 100)+" "+text.Cut(it.Version, 100)))
 }
 
 var (
@@ -124,15 +133,15 @@ var (
 	errEnd   = errors.New("the connection ended")
 )
 
-// serve reads the list, again whenever it changes, until the connection ends.
-func (s *Server) serve(ctx context.Context, live *session) error {
+// serve reads the list, again whenever it changes, until the connection ends. about is what the server calls itself.
+func (s *Server) serve(ctx context.Context, live *session, about string) error {
 	for {
 		began := time.Now()
 		listed, endless, err := live.list(ctx)
 		if err != nil {
 			return errors.Join(err, live.line.cause())
 		}
-		s.keep(live, listed, endless)
+		s.condition.listed(about, s.keep(live, listed, endless), len(listed))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -156,8 +165,8 @@ func (s *Server) serve(ctx context.Context, live *session) error {
 	}
 }
 
-// keep makes what a server lists its tools.
-func (s *Server) keep(live *session, listed []*sdk.Tool, endless bool) {
+// keep makes what a server lists its tools, and returns how many are offered.
+func (s *Server) keep(live *session, listed []*sdk.Tool, endless bool) (offered int) {
 	tools, omitted := enlist(s.name, s.entry, s.config, listed)
 	s.calls.keep(live, tools)
 	s.log.Info("mcp server tools listed", "tools", len(tools), "listed", len(listed))
@@ -167,6 +176,7 @@ func (s *Server) keep(live *session, listed []*sdk.Tool, endless bool) {
 	if endless {
 		s.log.Warn("mcp server tool list does not end", "listed", len(listed))
 	}
+	return len(tools)
 }
 
 // dialling owns how one server is reached: the ways to it, in the order in which

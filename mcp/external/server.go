@@ -27,8 +27,9 @@ type ServerOptions struct {
 	Environ []string     // of which programs inherit the harmless part; nil means os.Environ
 	Log     *slog.Logger // nil: discarded
 
-	rand func() float64                                                       // 0 to 1; nil means math/rand
-	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
+	changed func()                                                               // told of each change of a server; nil: nobody is
+	rand    func() float64                                                       // 0 to 1; nil means math/rand
+	dial    func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
 }
 
 // Server is one external MCP server, as an mcp.Source. It owns the goroutine
@@ -36,24 +37,25 @@ type ServerOptions struct {
 // tools; there are tools only while it is connected. All methods may be called
 // at the same time.
 type Server struct {
-	name     string
-	entry    string // of one that has dialled in: the name of its token, without a number
-	config   Config
-	log      *slog.Logger
-	mask     mask
-	dialling dialling
-	once     bool          // it cannot be reached again: the end of the connection is its end
-	relist   chan struct{} // 1: read the list again
-	redial   chan struct{} // 1: connect again at once
-	calls    calls
-	messages logLimiter // for its log
-	life     life
+	name      string
+	entry     string // of one that has dialled in: the name of its token, without a number
+	config    Config
+	log       *slog.Logger
+	mask      mask
+	dialling  dialling
+	once      bool          // it cannot be reached again: the end of the connection is its end
+	relist    chan struct{} // 1: read the list again
+	redial    chan struct{} // 1: connect again at once
+	calls     calls
+	messages  logLimiter // for its log
+	condition condition
+	life      life
 }
 
 // NewServer makes the server of a config. It does nothing before Start.
 func NewServer(name string, c Config, o ServerOptions) *Server {
 	s := newServer(name, c, o)
-	d := &dialer{config: c, environ: o.Environ, log: s.log, mask: s.mask, dial: o.dial}
+	d := &dialer{config: c, environ: o.Environ, log: s.log, mask: s.mask, wrote: s.condition.wrote, dial: o.dial}
 	if d.environ == nil {
 		d.environ = os.Environ()
 	}
@@ -74,7 +76,7 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 	s := &Server{
 		name: name, config: c, log: o.Log.With("server", name), mask: newMask(c), dialling: dialling{pause: backoff{rand: o.rand}},
 		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1),
-		calls: calls{running: make(map[uint64]context.CancelCauseFunc)},
+		calls: calls{running: make(map[uint64]context.CancelCauseFunc)}, condition: condition{changed: o.changed, now: Status{Phase: Resting}},
 	}
 	options := &sdk.ClientOptions{
 		Logger:                 s.log,

@@ -306,6 +306,48 @@ func TestServerWithoutTools(t *testing.T) {
 		if !s.IsReady() || len(s.GetAvailableTools()) != 0 {
 			t.Errorf("ready %v, tools %q", s.IsReady(), names(s))
 		}
+		if now := s.Status(); now.Phase != Connected || now.Tools != 0 || now.Trouble != "" || now.Restarts != 0 {
+			t.Errorf("status %+v", now)
+		}
+		if _, n, err := s.Test(t.Context()); n != 0 || err != nil {
+			t.Errorf("tested: %d tools, %v", n, err)
+		}
+		if err := s.ResetConnection(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if now := s.Status(); now.Phase != Connected || now.Trouble != "" || now.Restarts != 1 {
+			t.Errorf("status after a restart %+v", now)
+		}
+	})
+}
+
+// TestUnansweredHandshake: a server that is reached and says nothing is told from one that is not reached, and a test of
+// it waits for the end of one try.
+func TestUnansweredHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var changes atomic.Int32
+		s := (&puppet{refuse: false}).server(ServerOptions{changed: func() { changes.Add(1) }})
+		if _, _, err := s.Test(t.Context()); !errors.Is(err, mcp.ErrClosed) {
+			t.Errorf("test before the start: %v", err)
+		}
+		running(t, s)
+		if now := s.Status(); now.Phase != Connecting {
+			t.Errorf("at first %+v", now)
+		}
+		began := time.Now()
+		_, _, err := s.Test(t.Context())
+		if now := s.Status(); err == nil || now.Phase != Waiting || now.Trouble != Unanswered || now.Error != err.Error() || now.Failed.IsZero() {
+			t.Errorf("%v after %v: %+v", err, time.Since(began), now)
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, _, err := s.Test(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a test without time: %v", err)
+		}
+		if changes.Load() == 0 {
+			t.Error("nobody was told")
+		}
 	})
 }
 

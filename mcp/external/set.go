@@ -31,11 +31,13 @@ type Options struct {
 type Set struct {
 	options Options
 	log     *slog.Logger
-	life    life // of the watcher of the file; its wg counts each peer too
+	life    life   // of the watcher of the file; its wg counts each peer too
+	follow  func() // told of each change; nil: nobody is
 
 	mu      sync.Mutex
 	servers map[string]*Server
 	peers   map[string]*peer // by the name they were given
+	leftOut []Status         // whose entries cannot be used
 }
 
 var _ mcp.Group = (*Set)(nil)
@@ -48,7 +50,9 @@ func NewSet(o Options) *Set {
 	if o.Poll <= 0 {
 		o.Poll = 2 * time.Second
 	}
-	return &Set{options: o, log: o.Log, servers: make(map[string]*Server), peers: make(map[string]*peer)}
+	set := &Set{options: o, log: o.Log, servers: make(map[string]*Server), peers: make(map[string]*peer)}
+	set.options.changed = set.changed
+	return set
 }
 
 // Start starts all servers and the watch over the file, and returns at once. The

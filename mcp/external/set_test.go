@@ -67,20 +67,27 @@ func TestFile(t *testing.T) {
 			ServerOptions: ServerOptions{Log: log.logger(), dial: p.dial},
 		})
 		running(t, f)
-		steps := []struct{ text, want, tools string }{
-			{"", "fixed", "a who"},
-			{`{"mcpServers":{"x.y":{"url":"ws://h/b"}}}`, "fixed x.y", "a who b who"},
-			{`{"mcpServers":{"x.y":{"url":"ws://h/c"},"fixed":{"url":"ws://h/b"}}}`, "fixed x.y", "a who c who"},
-			{"{\"mcpServers\":{\n\"x.y\":", "fixed x.y", "a who c who"},
-			{`{"mcpServers":{"x.y":{"url":"soon"},"z":{"url":"ws://h/b"}}}`, "fixed x.y z", "a who c who b who"},
-			{`{"mcpServers":{"z":{"url":"ws://h/b","disabled":true}}}`, "fixed", "a who"},
-			{`{"mcpServers":{"w":{"url":"ws://h/b","deny":["who"]}}}`, "fixed w", "a who b"},
+		steps := []struct{ text, want, tools, states string }{
+			{"", "fixed", "a who", "fixed settings connected"},
+			{`{"mcpServers":{"x.y":{"url":"ws://h/b"}}}`, "fixed x.y", "a who b who", "fixed settings connected, x.y file connected"},
+			{`{"mcpServers":{"x.y":{"url":"ws://h/c"},"fixed":{"url":"ws://h/b"}}}`, "fixed x.y", "a who c who", ""},
+			{"{\"mcpServers\":{\n\"x.y\":", "fixed x.y", "a who c who", ""},
+			{`{"mcpServers":{"x.y":{"url":"soon"},"z":{"url":"ws://h/b"}}}`, "fixed x.y z", "a who c who b who", "fixed settings connected, x.y file connected, z file connected, x.y file left-out"},
+			{`{"mcpServers":{"z":{"url":"ws://h/b","disabled":true}}}`, "fixed", "a who", "fixed settings connected"},
+			{`{"mcpServers":{"w":{"url":"ws://h/b","deny":["who"]}}}`, "fixed w", "a who b", ""},
 		}
 		for _, step := range steps {
 			write(t, file, step.text)
 			later(3 * time.Second)
 			if got := sources(f); got != step.want || names(f) != step.tools {
 				t.Errorf("%s: servers %q, want %q; tools %q, want %q", step.text, got, step.want, names(f), step.tools)
+			}
+			var states []string
+			for _, now := range f.Statuses() {
+				states = append(states, now.Name+" "+now.From+" "+string(now.Phase))
+			}
+			if got := strings.Join(states, ", "); step.states != "" && got != step.states {
+				t.Errorf("%s: states %q, want %q", step.text, got, step.states)
 			}
 		}
 		if err := os.Remove(file); err != nil {

@@ -161,7 +161,9 @@ func (s *eventStream) write(lines []byte) error {
 	if _, err := s.w.Write(lines); err != nil {
 		return err
 	}
-	return s.rc.Flush()
+	err := s.rc.Flush()
+	_ = s.rc.SetWriteDeadline(time.Time{}) // by HTTP/2 it would end a stream that has nothing to tell
+	return err
 }
 
 func (s *eventStream) end() {
