@@ -43,7 +43,7 @@ type Watcher interface {
 
 // Devices holds the devices that talk now. Its methods may be called at the same time.
 type Devices struct {
-	watcher Watcher // nil: nobody is told
+	watchers []Watcher
 
 	mu   sync.Mutex
 	byID map[string]Device
@@ -53,7 +53,7 @@ type Devices struct {
 func New() *Devices { return &Devices{byID: map[string]Device{}} }
 
 // Watch has w told of all changes. It must be called before the first Add.
-func (d *Devices) Watch(w Watcher) { d.watcher = w }
+func (d *Devices) Watch(w Watcher) { d.watchers = append(d.watchers, w) }
 
 // Add puts a device in, in the place of an older connection of the same device.
 func (d *Devices) Add(device Device) {
@@ -94,10 +94,10 @@ func (d *Devices) Find(id string) (Device, error) {
 	return nil, ErrNotConnected
 }
 
-// Changed tells the watcher that a device has other tools or states.
+// Changed tells the watchers that a device has other tools or states.
 func (d *Devices) Changed(id string) {
-	if d.watcher != nil {
-		d.watcher.DeviceChanged(id)
+	for _, w := range d.watchers {
+		w.DeviceChanged(id)
 	}
 }
 
@@ -137,11 +137,11 @@ func (t *Transcript) Lines() []Line {
 }
 
 // Transcribe returns an outbox that passes everything on to out and adds what user
-// and assistant say to t. The watcher is told of each line.
+// and assistant say to t. The watchers are told of each line.
 func (d *Devices) Transcribe(id string, t *Transcript, out wire.Outbox) wire.Outbox {
 	return transcribing{out, t, func() {
-		if d.watcher != nil {
-			d.watcher.TranscriptChanged(id)
+		for _, w := range d.watchers {
+			w.TranscriptChanged(id)
 		}
 	}}
 }
