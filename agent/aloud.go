@@ -78,7 +78,7 @@ type aloud struct {
 func newAloud(c *Conversation, persona Persona, o *order) *aloud {
 	c.prepareDuplex()
 	home := c.rules.DeviceLang
-	return &aloud{sounds: c.duplex.of(o.Heard), home: home, reader: c.mic.reader(persona, cmp.Or(text.Lang(expected(home, o.Lang)), text.Chinese))}
+	return &aloud{sounds: c.duplex.of(o.Heard), home: home, reader: c.mic.reader(persona, cmp.Or(expected(home, o.Lang), text.Chinese))}
 }
 
 // expected is the language that a recogniser is told: that of a turn, or the device's own if

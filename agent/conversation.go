@@ -280,14 +280,20 @@ func (c *Conversation) device(it wire.Item[wire.Event]) {
 func (c *Conversation) step(e turn.Event) {
 	before := c.state.Phase()
 	switch e.(type) {
-	case turn.ListenStart, turn.SpeechStarted:
+	case turn.ListenStart:
 		c.recast()
+	case turn.SpeechStarted:
+		c.recast()
+		c.o.tell(Report{Stage: StageVoice})
 	}
 	state, effects := c.rules.Next(c.state, c.seen(), e)
 	c.state = state
 	c.dev.learned = state.Learned
 	if after := state.Phase(); after != before {
 		c.env.Log.Debug("state", "from", before, "to", after, "event", fmt.Sprintf("%T", e))
+		if c.o.Phase != nil {
+			c.o.Phase(after)
+		}
 	}
 	for _, f := range effects {
 		c.perform(f)

@@ -16,6 +16,7 @@ import (
 
 const (
 	keepDevice  = 10 * time.Minute // how long a device's record is kept after its last connection
+	sweepEvery  = time.Minute      // how often all records are looked at while they are not too many
 	mostRecords = 4096             // of devices, beside those that are lent; of more, the least needed is forgotten
 )
 
@@ -57,8 +58,9 @@ func (d *Device) waits() (keep time.Duration) {
 type Devices struct {
 	stagger speak.Stagger // of the replies that they hear
 
-	mu   sync.Mutex
-	byID map[string]*Device
+	mu    sync.Mutex
+	byID  map[string]*Device
+	swept time.Time // when all were looked at
 
 	loading chan struct{}  // a token for each load that runs; size maxLoads
 	loads   sync.WaitGroup // of them
@@ -148,6 +150,17 @@ func (d *Devices) release(dev *Device) {
 	dev.returned = now
 	dev.wanted--
 	dev.slot <- struct{}{}
+	if len(d.byID) > mostRecords || now.Sub(d.swept) >= sweepEvery {
+		d.sweep(now)
+	}
+	if dev.forgotten && dev.wanted == 0 {
+		dev.close()
+	}
+}
+
+// sweep forgets records that nobody has needed for long, and of too many the least needed. d.mu is held.
+func (d *Devices) sweep(now time.Time) {
+	d.swept = now
 	var least *Device
 	free := 0
 	for _, other := range d.byID {
@@ -164,9 +177,6 @@ func (d *Devices) release(dev *Device) {
 	}
 	if free > mostRecords {
 		d.forget(least)
-	}
-	if dev.forgotten && dev.wanted == 0 {
-		dev.close()
 	}
 }
 

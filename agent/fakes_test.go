@@ -395,10 +395,14 @@ func (s *toneTTS) Synthesize(ctx context.Context, req providers.TTSRequest) iter
 	}
 }
 
+// tone is a sound of 440 Hz, of which each tenth of a second is the same.
 func tone(rate, tenths int) providers.Sound {
 	pcm := make([]int16, rate/10*tenths)
-	for i := range pcm {
+	for i := range min(rate/10, len(pcm)) {
 		pcm[i] = int16(8000 * math.Sin(2*math.Pi*440*float64(i)/float64(rate)))
+	}
+	for i := rate / 10; i < len(pcm); i += rate / 10 {
+		copy(pcm[i:], pcm[:rate/10])
 	}
 	return providers.Sound{Rate: rate, PCM: pcm}
 }

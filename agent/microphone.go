@@ -26,6 +26,7 @@ type microphone struct {
 	stop     context.CancelCauseFunc
 	burst    wakeBurst
 	heard    map[uint64]*audio.Packets // of utterances that are over and belong to no turn yet, by id
+	rejected bool                      // words were in no language that is known, since the last turn began
 	failed   error                     // the listener did not keep up; the conversation looks after each event
 }
 
@@ -33,7 +34,7 @@ func newMicrophone(c *Conversation) *microphone {
 	m := &microphone{c: c, heard: map[uint64]*audio.Packets{}}
 	m.o = listen.Options{
 		VAD: c.o.VAD, ASR: ears{&c.whom}, Warm: []any{warmth{&c.whom}},
-		Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book,
+		Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book, Meter: c.o.Meter,
 		Report: c.report, Log: c.env.Log,
 		Go: func(f func()) {
 			c.life.wg.Go(func() {

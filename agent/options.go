@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"xiaozhi/agent/feature"
-	"xiaozhi/agent/history"
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
+	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -42,7 +42,7 @@ type Options struct {
 	Features []feature.Feature
 	Prompts  *prompts.Set
 	Devices  *Devices
-	Tokens   *history.TokenCounter // nil: bytes are counted
+	Tokens   func(string) int // of a text (history.Tokens); nil: bytes are counted
 
 	Name          string         // of the assistant; "": as the catalogue says
 	Prompt        string         // name of the system prompt; "" means default
@@ -84,6 +84,15 @@ type Options struct {
 	// Recall is given what the device's record holds when a conversation begins,
 	// on its goroutine, before it does anything; nil: nobody wants to know.
 	Recall func(Memory)
+
+	// Report is told what comes of hearing and answering, on the goroutine of the conversation. It must not wait. nil:
+	// nobody is told.
+	Report func(Report)
+	// Phase is told each other phase of the conversation, on its goroutine. It must not wait. nil: nobody is told.
+	Phase func(turn.Phase)
+	// Meter sees the sound of the microphone, at 16 kHz, before anything is found in it. It must neither wait nor keep it,
+	// and may be called by two goroutines at the same time, while the device changes its mode. nil: nobody looks.
+	Meter func(pcm []int16)
 }
 
 func (o Options) withDefaults() Options {

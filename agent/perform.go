@@ -43,6 +43,7 @@ func (c *Conversation) perform(e turn.Effect) {
 	case turn.Ignored:
 		c.env.Log.Debug("echo of the reply is no speech", "utterance", e.ID)
 	case turn.NotUnderstood:
+		c.mic.rejected = true
 		c.env.Log.Info("transcript rejected", "provider", e.Text.Provider, "chars", len([]rune(e.Text.Words)))
 		c.env.Log.Debug("rejected guess", "guess", text.Cut(e.Text.Words, 128))
 	case turn.NoRecognizer:
@@ -100,6 +101,7 @@ func (c *Conversation) begin(e turn.Begin) {
 	if e.Request.Allow && c.asked.turn == e.Request.Consent.ID {
 		o.allow = &c.asked.call
 	}
+	c.mic.tellRequest(&o)
 	ctx, cancel := c.life.child()
 	c.reply = newReply(c, e.Turn, o, cancel)
 	r := c.reply
@@ -145,7 +147,7 @@ func (c *Conversation) remember(r *reply) {
 		c.dev.history.Add() // what was to be corrected of it is gone
 	} else {
 		c.dev.history.Add(r.out.messages...)
-		c.dev.history.Trim(c.o.HistoryTokens, c.o.Tokens.Count)
+		c.dev.history.Trim(c.o.HistoryTokens, c.o.Tokens)
 		if r.aloud != nil && !r.aloud.instead && !r.aloud.answer.Owes() || len(r.out.messages) == 0 {
 			c.duplex.goesOn(before, c.dev.history.Said())
 		}
@@ -163,6 +165,7 @@ func (c *Conversation) remember(r *reply) {
 	} else {
 		log.Info("turn", figures.Attrs()...)
 	}
+	c.o.tell(endOf(r, figures))
 	c.keep(r, figures)
 	// One final for each reply, also for one of which nothing was heard.
 	if words := text.Join(think.Answer(r.out.messages), r.out.beside); words != "" || r.player.Showed() {

@@ -248,6 +248,7 @@ func (s *talkScene) run(t *testing.T) *box {
 	t.Helper()
 	var detectors sync.WaitGroup
 	o, session := s.options(t, &detectors)
+	o.Keeper = &partsKeeper{t: t}
 	b := &box{began: time.Now(), wake: make(chan struct{})}
 	s.limits.Log = o.Log
 	tools := router.New(s.limits, s.local(t), s.tools)

@@ -189,6 +189,32 @@ func (s *Set) answerIn(lang string, d Data) string {
 	return "\n\n" + s.Phrase(answerIn, lang, "language", in.Name(text.Lang(lang)))
 }
 
+// CheckText names the first variable of a prompt that a person has typed which [Set.RenderText] does not know, with its line, and
+// the one that was probably meant. "" if there is none. Braces that hold no name are no variable.
+func CheckText(typed string) (name, meant string, line int) {
+	line = 1
+	for {
+		before, after, found := strings.Cut(typed, "{{")
+		line += strings.Count(before, "\n")
+		if !found {
+			return "", "", 0
+		}
+		inner, _, closed := strings.Cut(after[:min(len(after), maxVariable)], "}}")
+		name = strings.TrimSpace(inner)
+		if known := variables(); closed && isName(name) && !slices.Contains(known, name) {
+			return name, Nearest(name, known), line
+		}
+		typed = after
+	}
+}
+
+// isName reports whether a text could name a variable.
+func isName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+}
+
 // maxVariable is how far the end of a variable is looked for in what a person has typed, in bytes.
 const maxVariable = 64
 

@@ -17,6 +17,9 @@ type template struct {
 	names []string
 }
 
+// Variables lists the names that {{name}} may hold in a prompt.
+func Variables() []string { return variables() }
+
 // variables returns the names that {{name}} may hold. Values are never looked
 // through for variables again.
 func variables() []string {
@@ -96,10 +99,11 @@ func (s *Set) values(lang string, d Data) map[string]string {
 }
 
 // Nearest returns the known name that is the fewest edits away from name: the one
-// that was probably meant. known must not be empty.
+// that was probably meant, letters being equal to their capitals. known must not be empty.
 func Nearest(name string, known []string) string {
+	small := strings.ToLower(name)
 	return slices.MinFunc(known, func(a, b string) int {
-		return cmp.Compare(text.Edits(name, a), text.Edits(name, b))
+		return cmp.Compare(text.Edits(small, strings.ToLower(a)), text.Edits(small, strings.ToLower(b)))
 	})
 }
 

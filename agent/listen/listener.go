@@ -31,7 +31,7 @@ type Sounds interface {
 }
 
 // Options hold what the listeners of a conversation share. Every field must be set
-// but Phrases, Sounds, FarEnd, SelfEcho, Record and Heard.
+// but Phrases, Sounds, FarEnd, SelfEcho, Record, Meter and Heard.
 type Options struct {
 	VAD      providers.VAD
 	ASR      providers.ASR
@@ -44,6 +44,7 @@ type Options struct {
 	FarEnd   *echo.FarEnd  // what the device plays, to be taken out of the microphone; nil: there is nothing to take out
 	SelfEcho *echo.SelfEcho
 	Record   func() bool                             // whether the packets of the next utterance are wanted; nil: never
+	Meter    func(pcm []int16)                       // sees all sound as it is decoded; must not wait or keep it; nil: nobody does
 	Heard    func(id uint64, packets *audio.Packets) // takes those of an utterance before its end is reported; may wait
 	Book     *Book
 	Report   func(turn.Event)                                  // may wait; called by all goroutines of a listener
@@ -206,6 +207,9 @@ func (l *Listener) take(it wire.Item[turn.Effect]) {
 // hear takes in sound that has come at a time. In manual mode all of it is the
 // utterance.
 func (l *Listener) hear(pcm []int16, at time.Time) {
+	if l.o.Meter != nil {
+		l.o.Meter(pcm)
+	}
 	if l.mode != wire.Manual {
 		l.detector.write(pcm, at, l.window)
 		return

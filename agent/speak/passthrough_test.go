@@ -86,6 +86,7 @@ func TestPacketsAndPCMTakeTurns(t *testing.T) {
 }
 
 func takeTurns(t *testing.T, coding audio.Coding, mode byte) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		tts, packets := packetTTS(t, audio.Reply, coding)
 		if config := packets[9][0] >> 3; config >= mode || config < mode-12 && mode < 32 {

@@ -7,6 +7,7 @@ import (
 
 	"xiaozhi/audio"
 	"xiaozhi/audio/echo"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
 )
 
@@ -33,6 +34,8 @@ type Player struct {
 	place    *place    // in stagger, once a frame has left
 	firstOut time.Time // when the first frame left
 	resumed  time.Time // the end of the last pause
+	stopped  time.Time // when tts stop was sent
+	cut      bool      // before all was played
 }
 
 // Taps hear what is sent to the device. A nil one hears nothing.
@@ -172,6 +175,7 @@ func (p *Player) Stop() {
 	}
 	p.ledger.endSegment()
 	p.close()
+	p.stopped = time.Now()
 	p.out.Send(wire.Message{Kind: wire.MessageTTSStop, Turn: p.turn})
 }
 
@@ -192,6 +196,7 @@ func (p *Player) Cut() {
 	if !p.firstOut.IsZero() {
 		m.Closing = p.sound.closing()
 	}
+	p.stopped, p.cut = time.Now(), true
 	p.out.Send(m)
 }
 
@@ -247,11 +252,15 @@ func (p *Player) HeardAloud(now time.Time) time.Duration {
 	return p.ledger.aloud(p.pacer.Heard(now))
 }
 
-// FirstFrame returns when the first frame left; zero before.
-func (p *Player) FirstFrame() time.Time {
+// Sent returns what has left when.
+func (p *Player) Sent() timeline.Sent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.firstOut
+	sent := timeline.Sent{Start: p.gate.started, First: p.firstOut, Stop: p.stopped, Cut: p.cut}
+	for _, g := range p.pacer.Gaps() {
+		sent.Gaps = append(sent.Gaps, timeline.Gap(g))
+	}
+	return sent
 }
 
 // Counters returns what the pacer measured: frames, those that came too late for the

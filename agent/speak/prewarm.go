@@ -49,7 +49,7 @@ func Prewarm(ctx context.Context, o *Options, ids []string, languages []text.Lan
 }
 
 // Preload encodes the embedded sounds of phrases into o.Cache, as they are: there is
-// no time for an engine or an encoder when they have to be said. Without a cache there
+// no time for an engine, and little for an encoder, when they have to be said. Without a cache there
 // is nothing to do.
 func Preload(o *Options, ids ...string) error {
 	if o.Cache == nil {

@@ -112,12 +112,12 @@ func (s *Speaker) open(ctx context.Context, wg *sync.WaitGroup, u Segment) *stre
 
 // fetch synthesises one segment into its stream.
 func (s *Speaker) fetch(ctx context.Context, to *stream, began func()) error {
-	s.times.VoiceAsked(s.o.TTS.Name())
+	note := s.times.Of(s.times.VoiceAsked(s.o.TTS.Name()))
 	request := providers.TTSRequest{Text: to.Speech, Language: lang(to.Language), Voice: s.voice}
-	err := s.fetchAs(ctx, request, to, began)
+	err := s.fetchAs(timeline.WithAttempts(ctx, note), request, to, began)
 	if words, home := s.athome(to.Segment); words != "" && providers.LacksLanguage(err) {
 		request.Text, request.Language = words, lang(home)
-		err = s.fetchAs(ctx, request, to, began)
+		err = s.fetchAs(timeline.WithAttempts(ctx, note), request, to, began)
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func (s *Speaker) athome(u Segment) (words string, home text.Lang) {
 
 // fetchAs synthesises a request into a stream.
 func (s *Speaker) fetchAs(ctx context.Context, request providers.TTSRequest, to *stream, began func()) error {
-	soundCtx, limit := idle.WithTimeout(timeline.WithAttempts(ctx, s.times.Attempt), s.o.SoundTimeout)
+	soundCtx, limit := idle.WithTimeout(ctx, s.o.SoundTimeout)
 	defer limit.Close()
 	for sound, err := range s.o.TTS.Synthesize(soundCtx, request) {
 		if err != nil {

@@ -20,9 +20,12 @@ import (
 	"xiaozhi/providers"
 )
 
-// wordsWithin is how long the first sound of an answer waits for the user's words, which are
-// shown before it. Later ones are only kept.
-const wordsWithin = 200 * time.Millisecond
+// The first sound of an answer waits so long for the user's words, which are shown before it, and so
+// long for more of them where a service tells them in pieces. Later ones are only kept.
+const (
+	wordsWithin = 200 * time.Millisecond
+	wordsSettle = 40 * time.Millisecond
+)
 
 // errNoSound marks an answer of which there is nothing to hear.
 var errNoSound = errors.New("an answer without a sound")
@@ -48,7 +51,7 @@ type Aloud struct {
 
 // NewAloud prepares the answer.
 func NewAloud(r *Responder, t Talker) *Aloud {
-	a := &Aloud{r: r, t: t, user: userWords{read: r.turn.Words != "", known: make(chan struct{})}}
+	a := &Aloud{r: r, t: t, user: userWords{read: r.turn.Words != "", known: make(chan struct{}, 1)}}
 	if a.user.read {
 		close(a.user.known)
 	}
@@ -151,35 +154,52 @@ func (s *step) results(ids []string) (out []providers.ToolResult) {
 // userWords are the words of the user as who answers aloud understands them.
 type userWords struct {
 	read  bool          // a recogniser has read them: what others understand does not count
-	known chan struct{} // closed when there are some
+	known chan struct{} // holds one when there are others than before
 
 	mu    sync.Mutex
 	words string
+	whole time.Time // when they are taken for whole
 	shown bool
 }
 
 // take replaces what was understood so far. It reports whether it counts.
-func (w *userWords) take(words string) bool {
+func (w *userWords) take(words string, hearing bool) bool {
 	if words == "" || w.read {
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.words == "" {
-		close(w.known)
+	w.words, w.whole = words, time.Now()
+	if hearing {
+		w.whole = w.whole.Add(wordsSettle)
 	}
-	w.words = words
+	select {
+	case w.known <- struct{}{}:
+	default: // it is awaited
+	}
 	return true
 }
 
-// await waits a moment for them.
+// await waits a moment for them, and until they are taken for whole.
 func (w *userWords) await(ctx context.Context) {
-	timer := time.NewTimer(wordsWithin)
-	defer timer.Stop()
-	select {
-	case <-w.known:
-	case <-timer.C:
-	case <-ctx.Done():
+	ctx, cancel := context.WithTimeout(ctx, wordsWithin)
+	defer cancel()
+	for {
+		w.mu.Lock()
+		known, left := w.words != "", time.Until(w.whole)
+		w.mu.Unlock()
+		if !known {
+			left = wordsWithin
+		}
+		if left <= 0 {
+			return
+		}
+		select {
+		case <-w.known:
+		case <-time.After(left):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -210,10 +230,9 @@ type answer struct {
 // hear takes an answer to its end.
 func (a *answer) hear(ctx context.Context, t Talker, results []providers.ToolResult) error {
 	r := a.r
-	stepCtx, limit := idle.WithTimeout(timeline.WithAttempts(ctx, r.out.Times.Attempt), r.o.StepTimeout)
+	stepCtx, limit := idle.WithTimeout(timeline.WithAttempts(ctx, r.out.Times.Of(r.out.Times.ModelAsked())), r.o.StepTimeout)
 	defer limit.Close()
 	defer a.end(true)
-	r.out.Times.ModelAsked()
 	answered := sync.OnceFunc(r.gate.AwaitsModel())
 	defer answered()
 	for d, err := range t.Respond(stepCtx, results) {
@@ -250,7 +269,7 @@ func (a *answer) end(broken bool) {
 
 // take takes in a piece of the answer.
 func (a *answer) take(ctx context.Context, name string, d providers.DuplexDelta) error {
-	if a.a.user.take(d.Heard) {
+	if a.a.user.take(d.Heard, d.Hearing) {
 		a.r.turn.Words = d.Heard
 	}
 	a.r.out.Times.Spent(timeline.Tokens{Prompt: d.Usage.Prompt, Completion: d.Usage.Completion})

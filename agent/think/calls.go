@@ -1,6 +1,7 @@
 package think
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
@@ -104,11 +106,24 @@ func (r *Responder) startCall(ctx context.Context, st *step, call providers.Tool
 	st.calls = append(st.calls, c)
 	p, instead := r.prepare(c)
 	if instead != nil {
+		way := timeline.Refused
+		if c.asks {
+			way = timeline.Asks
+		}
+		r.out.Times.Call(timeline.Called{ID: call.ID, Name: cmp.Or(p.Offer.Tool.Name, call.Name), Way: way, Failed: instead.Failed})
 		r.settle(c, *instead)
 		return nil
 	}
+	noted := timeline.Called{ID: call.ID, Name: p.Offer.Tool.Name, Way: timeline.Awaited}
 	remote := p.Offer.Tool.Source != "local"
 	// Such a tool holds the device's main task: a later tts start would wait behind it.
+	switch {
+	case p.Offer.Job && r.tools.Job != nil:
+		noted.Way = timeline.Job
+	case remote && p.Offer.Kind == mcp.Control && r.tools.Late != nil:
+		noted.Way = timeline.Assumed
+	}
+	r.out.Times.Call(noted)
 	start := remote && (p.Offer.Kind == mcp.Control || strings.HasPrefix(p.Offer.Tool.Name, "self.camera."))
 	if err := r.gate.Tool(ctx, start); err != nil {
 		return err // undone in the meantime: the tool never runs
@@ -129,12 +144,12 @@ func (r *Responder) startCall(ctx context.Context, st *step, call providers.Tool
 		}
 		r.settle(c, out)
 	default:
-		began := time.Now()
 		wait := r.tools.Router.Begin(ctx, p) // here, so that a device gets its calls in their order
 		r.calling.Go(func() {
 			response := wait()
-			r.out.Times.Tool(p.Offer.Tool.Name, time.Since(began))
-			r.settle(c, response.Outcome(r.lang()))
+			out := response.Outcome(r.lang())
+			r.out.Times.Result(call.ID, out.Failed)
+			r.settle(c, out)
 		})
 	}
 	return nil

@@ -194,16 +194,34 @@ func Instructions(o *Options, t Turn) (string, error) {
 
 // request makes the next model call.
 func (r *Responder) request(system, note string, forced bool) providers.LLMRequest {
+	req := requestOf(r.o, &r.turn, system, note, r.Messages())
+	req.Tools, req.NoTools, req.Certain = Specs(r.tools.Router, false), forced, r.out.Player.Certain()
+	return req
+}
+
+// requestOf makes a model call without tools: the system prompt, the dialogue before, and what the turn has brought so far.
+func requestOf(o *Options, t *Turn, system, note string, own []providers.Message) providers.LLMRequest {
 	messages := []providers.Message{{Role: providers.RoleSystem, Content: system}}
-	messages = append(messages, r.turn.History...)
+	messages = append(messages, t.History...)
 	if note != "" {
 		messages = append(messages, providers.Message{Role: providers.RoleUser, Content: note})
 	}
-	messages = append(messages, r.Messages()...)
+	messages = append(messages, own...)
 	return providers.LLMRequest{
-		Messages: messages, Tools: Specs(r.tools.Router, false), NoTools: forced, Language: r.lang(), Zone: r.o.Zone,
-		DeviceID: r.turn.Session.DeviceID, AgentID: r.turn.Agent, Conversation: r.turn.Dialog, Certain: r.out.Player.Certain(),
+		Messages: messages, Language: string(t.Lang), Zone: o.Zone, DeviceID: t.Session.DeviceID, AgentID: t.Agent, Conversation: t.Dialog,
 	}
+}
+
+// Request makes the first model call of a turn, as a responder would, with these tools. Later ones have what the turn has
+// brought added to their messages.
+func Request(o *Options, t Turn, tools []providers.ToolSpec) (providers.LLMRequest, error) {
+	system, err := Instructions(o, t)
+	if err != nil {
+		return providers.LLMRequest{}, err
+	}
+	req := requestOf(o, &t, system, "", (&Responder{o: o, turn: t}).Messages())
+	req.Tools = tools
+	return req, nil
 }
 
 // Specs returns what a model sees of the tools: of all, or of those that the
@@ -229,12 +247,11 @@ func (r *Responder) answerFast(ctx context.Context, st *step, req providers.LLMR
 
 // generate runs one model call.
 func (r *Responder) generate(ctx context.Context, st *step, req providers.LLMRequest) error {
-	stepCtx, limit := idle.WithTimeout(timeline.WithAttempts(ctx, r.out.Times.Attempt), r.o.StepTimeout)
-	defer limit.Close()
 	if r.o.LLM == nil {
 		return fmt.Errorf("%w: there is none", errModel)
 	}
-	r.out.Times.ModelAsked()
+	stepCtx, limit := idle.WithTimeout(timeline.WithAttempts(ctx, r.out.Times.Of(r.out.Times.ModelAsked())), r.o.StepTimeout)
+	defer limit.Close()
 	answered := sync.OnceFunc(r.gate.AwaitsModel())
 	defer answered()
 	for d, err := range r.o.LLM.Generate(stepCtx, req) {

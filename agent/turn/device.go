@@ -24,7 +24,7 @@ func device(x *step, e Event) {
 		detected(x)
 		x.Learned.Empty = 0
 		x.releaseAll(Overdue, ErrReplaced)
-		x.begin(answer(x, Request{Words: e.Words, Typed: true, Times: timeline.Times{EndOfSpeech: x.seen.Now, Endpoint: x.seen.Now, Transcript: x.seen.Now}}))
+		x.begin(answer(x, Request{Words: e.Words, Typed: true, Times: timeline.Times{EndOfSpeech: x.seen.Now, End: timeline.EndTyped, Endpoint: x.seen.Now, Transcript: x.seen.Now}}))
 	case Abort:
 		abort(x, e.Wake)
 	}

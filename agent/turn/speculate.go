@@ -18,7 +18,8 @@ func speculate(x *step, u *Utterance) {
 	words, heard, ok := soFar(x, u)
 	lang := x.langOf(words, heard)
 	if ok || text.Bare(words) != "" {
-		x.do(AwaitSilence{u.ID, x.Learned.Pause.Delay(x.Commit, x.tongue(lang).Complete(words))})
+		u.Delay = x.Learned.Pause.Delay(x.Commit, x.tongue(lang).Complete(words))
+		x.do(AwaitSilence{u.ID, u.Delay})
 	}
 	if x.Speculates() && x.guesses(words, lang) {
 		return // it answers these words already

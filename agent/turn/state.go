@@ -62,8 +62,9 @@ type Utterance struct {
 	Read    bool // its words were asked for beside that
 	Long    bool // it is long enough to interrupt a reply
 	Text    Text
-	Spoken  time.Time // the last voiced sample
-	Ended   time.Time // when it was taken to be over
+	Spoken  time.Time     // the last voiced sample
+	Delay   time.Duration // of silence after which it is over; 0: as long as is set
+	Ended   time.Time     // when it was taken to be over
 }
 
 // Role says what an utterance waits for.

@@ -205,7 +205,7 @@ func understood(x *step) Request {
 func request(x *step) Request {
 	last := x.last(Awaited)
 	times := timeline.Times{
-		EndOfSpeech: last.Spoken, Endpoint: last.Ended, Silent: silentFrom(x, last), Transcript: last.Text.At,
+		EndOfSpeech: last.Spoken, End: endOf(x), Delay: last.Delay, Endpoint: last.Ended, Silent: silentFrom(x, last), Transcript: last.Text.At,
 		Discarded: x.Speculate.Discarded,
 	}
 	var words string
@@ -248,6 +248,14 @@ func request(x *step) Request {
 		return Request{Phrase: phrase, Lang: x.deviceLang(), Cause: ErrNoSpeech, Times: times}
 	}
 	return empty(x, times)
+}
+
+// endOf says by what an utterance is over.
+func endOf(x *step) timeline.End {
+	if x.Mic.Mode == wire.Manual {
+		return timeline.EndStop
+	}
+	return timeline.EndVoice
 }
 
 // answer completes the request to answer words. Its language is the one in which they were heard.

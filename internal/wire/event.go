@@ -47,6 +47,7 @@ func (Drain) event()       {}
 type Session struct {
 	DeviceID  string // what the server calls the device: its Device-Id in one spelling, or the id of a stranger
 	Unknown   bool   // it may not use what belongs to a known device
+	Private   bool   // nothing of what is said is kept
 	SessionID string
 	Language  string // a tag of BCP 47: of its settings, the server or the device, in this order
 	Name      string // of the device, from the config or given by a person; may be empty

@@ -279,7 +279,7 @@ type talk struct{ *player }
 // Respond gives the next answer.
 func (t talk) Respond(ctx context.Context, _ []providers.ToolResult) iter.Seq2[providers.DuplexDelta, error] {
 	return func(yield func(providers.DuplexDelta, error) bool) {
-		play(ctx, t.player, t.player.duplex.next(), yield, func(v record.Duplex) (d providers.DuplexDelta, step record.Step, fault *record.Fault) {
+		play(ctx, t.player, t.duplex.next(), yield, func(v record.Duplex) (d providers.DuplexDelta, step record.Step, fault *record.Fault) {
 			if v.Delta != nil {
 				d = *v.Delta
 			}

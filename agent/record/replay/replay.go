@@ -170,7 +170,7 @@ func (p *player) settings(ctx context.Context, b *record.Begin) error {
 	p.alarms = alarm.New(ctx, alarm.Options{})
 	o.Features = []feature.Feature{p.alarms, music.Feature{Library: songs}, job.Feature{}, basics.Feature{}}
 	if b.Has.Tokens {
-		o.Tokens = &history.TokenCounter{}
+		o.Tokens = history.Tokens
 	}
 	if b.Has.Sounds {
 		o.Sounds = speak.NewCache(set)

@@ -139,13 +139,16 @@ func oneLine(lines, comma string) string {
 	return b.String()
 }
 
-// keycap is the mark that puts a figure on a key: 1️⃣ is 1, U+FE0F and this.
-const keycap = 0x20e3
+// The marks that make a picture of the character before them: 1️⃣ is 1, variation and keycap.
+const (
+	variation = 0xfe0f
+	keycap    = 0x20e3
+)
 
 // stripEmoji takes the emoji out of words and returns the first of them.
 func stripEmoji(words string) (rest, first string) {
-	if !strings.ContainsFunc(words, func(r rune) bool { return r >= 0x80 }) {
-		return words, ""
+	if !strings.ContainsFunc(words, func(r rune) bool { return isPicture(r) || r == variation || r == keycap }) {
+		return words, "" // most words, which need not be cut into what is seen as one character
 	}
 	var b strings.Builder
 	for g := uniseg.NewGraphemes(words); g.Next(); {
@@ -167,13 +170,20 @@ func stripEmoji(words string) (rest, first string) {
 
 // isEmoji reports whether a grapheme cluster is shown as a picture.
 func isEmoji(runes []rune) bool {
-	r := runes[0]
+	if isPicture(runes[0]) {
+		return true
+	}
+	if slices.ContainsFunc(runes[1:], func(v rune) bool { return v == variation || v == keycap }) {
+		return !unicode.IsLetter(runes[0])
+	}
+	return false
+}
+
+// isPicture reports whether a character is shown as a picture by itself.
+func isPicture(r rune) bool {
 	switch {
 	case r >= 0x1f300 && r <= 0x1faff, r >= 0x1f1e6 && r <= 0x1f1ff, r >= 0x2600 && r <= 0x27bf, r >= 0x2b00 && r <= 0x2bff, r == 0x231a, r == 0x231b, r == 0x23f0, r == 0x23f3:
 		return true
-	}
-	if slices.ContainsFunc(runes[1:], func(v rune) bool { return v == 0xfe0f || v == keycap }) {
-		return !unicode.IsLetter(r)
 	}
 	return false
 }
