@@ -69,7 +69,7 @@ func promptNames(data string) []string {
 // settings as those of a file are checked. prompts are the names of those that there are. The error joins everything
 // that is wrong, each an [*Error] without a place.
 func (c *Config) ReadAgent(name string, doc []byte, prompts []string) (Persona, error) {
-	found := &findings{places: map[string]string{}, holes: map[string]bool{}, unset: map[string][]string{}}
+	found := newFindings()
 	p, at := Persona{}, []string{"agents", name}
 	if root := parseYAML("", doc, found); root != nil {
 		value, _ := reader{"", found}.read(root, reflect.TypeFor[Persona](), at)

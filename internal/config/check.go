@@ -35,11 +35,12 @@ func (ch checker) check(c *Config) {
 	ch.checkChains(c)
 	ch.checkAgents(c)
 	ch.checkRecording(c)
+	ch.checkCommands(c)
 }
 
 // bad reports what is wrong with the value at a path.
 func (ch checker) bad(at []string, id string, args ...any) {
-	ch.add(ch.place(at...), keyName(at)+": ", id, args...)
+	ch.addAt(at, ch.place(at...), keyName(at)+": ", id, args...)
 }
 
 func key(names ...string) []string { return names }
@@ -116,6 +117,7 @@ func (ch checker) checkServer(s Server) {
 		ch.bad(key("server", "listen"), "config/no-address")
 	}
 	ch.addresses(s.Listen, "server", "listen")
+	checkTLS(ch, s)
 	if s.PublicURL != "" {
 		u, err := url.Parse(s.PublicURL)
 		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) {
@@ -134,6 +136,20 @@ func (ch checker) checkServer(s Server) {
 	}
 	within(ch, s.MaxDevices, 1, 100000, "server", "max_devices")
 	within(ch, s.MaxLateness, 0, 10*time.Second, "server", "max_lateness")
+}
+
+func checkTLS(ch checker, s Server) {
+	given := s.TLS.Cert != "" || s.TLS.Key != ""
+	switch {
+	case (s.TLS.Cert == "") != (s.TLS.Key == ""):
+		ch.bad(key("server", "tls"), "config/tls-pair")
+	case given && s.TLS.Listen == "":
+		ch.bad(key("server", "tls", "listen"), "config/tls-unheard")
+	case slices.Contains(s.Listen, s.TLS.Listen):
+		ch.bad(key("server", "tls", "listen"), "config/tls-twice", s.TLS.Listen)
+	case s.TLS.Listen != "":
+		ch.addresses([]string{s.TLS.Listen}, "server", "tls", "listen")
+	}
 }
 
 // addresses reports what is no address to listen on.

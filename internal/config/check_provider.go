@@ -212,6 +212,10 @@ func offersVoices(c *Config, t types, env map[string]string) bool {
 // address reports what is no address of one of these schemes. It does not show a user or a
 // password.
 func (ch checker) address(value string, schemes []string, at ...string) {
+	if at[len(at)-1] == "proxy" && slices.Contains([]string{"off", "no", "false", "direct", "None"}, value) {
+		ch.bad(at, "config/base-url", value, strings.Join(schemes, "://, ")+"://", "none")
+		return
+	}
 	scheme, rest, found := strings.Cut(value, "://")
 	if !found || rest == "" || !slices.Contains(schemes, strings.ToLower(scheme)) {
 		meant := nearestAddress(scheme, rest, schemes)

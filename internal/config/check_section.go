@@ -70,11 +70,36 @@ func (ch sectionChecker) check() {
 	for _, key := range slices.Sorted(maps.Keys(p.Settings)) {
 		i := slices.IndexFunc(k.More, func(s service.Setting) bool { return s.Name == key })
 		if i < 0 {
-			ch.unknownKey(ch.place(at(key)...), []string{"providers", name}, key, keysOf(k))
+			ch.unknownKey(ch.place(at(key)...), []string{"providers", name}, key, meantKeys(key, keysOf(k)))
 			continue
 		}
 		ch.setting(p.Settings[key], k.More[i], at(key)...)
+		if tag, ok := p.Settings[key].(string); ok && key == "language" && tag != "multi" && tag != "auto" { // two that some services have beside tags
+			ch.language(strings.ReplaceAll(tag, "_", "-"), at(key)...)
+		}
 	}
+}
+
+// meantKeys returns the key for which other programs have this name, if it is one of a section, or else all keys.
+func meantKeys(name string, keys []string) []string {
+	for _, m := range []struct {
+		key   string
+		names []string
+	}{
+		{"base_url", []string{"url", "api_base", "api_url", "baseurl", "endpoint", "host", "server", "address", "ws_url"}},
+		{"api_key", []string{"key", "token", "access_token", "secret_id", "apikey", "ak", "access_key", "subscription_key"}},
+		{"api_secret", []string{"secret", "secret_key", "sk", "access_key_secret"}},
+		{"app_id", []string{"appid", "appkey", "app_key", "bot_id", "group_id"}},
+		{"speed", []string{"rate", "speed_ratio", "speech_rate"}},
+		{"model", []string{"model_name", "llm_model", "deployment"}},
+		{"voice", []string{"speaker", "voice_id", "voice_type", "vcn", "timbre"}},
+		{"format", []string{"encoding", "audio_format", "response_format"}},
+	} {
+		if slices.Contains(m.names, strings.ToLower(name)) && slices.Contains(keys, m.key) {
+			return []string{m.key}
+		}
+	}
+	return keys
 }
 
 // checkNames warns of voices and models that are known by a name which is a slip away, and
@@ -86,7 +111,7 @@ func (ch sectionChecker) checkNames() {
 		voices = append(voices, v.Name)
 	}
 	for _, language := range slices.Sorted(maps.Keys(p.Voice)) {
-		if meant, slip := prompts.Misspelt(p.Voice[language], voices); slip {
+		if meant, slip := meantVoice(p.Voice[language], voices); slip {
 			ch.warn(at("voice"), "config/near-voice", p.Voice[language], meant)
 		} else if k.TTS != nil || k.Realtime != nil {
 			ch.otherVoice(p.Voice[language], voices)
@@ -109,6 +134,20 @@ func (ch sectionChecker) checkNames() {
 			ch.warn(at(string(e.Field)), "config/needs-key", e.Name)
 		}
 	}
+}
+
+// meantVoice returns the known voice that was meant by a name which is a slip away, or that only names the person in it, as
+// "xiaoxiao" does in zh-CN-XiaoxiaoNeural.
+func meantVoice(name string, known []string) (meant string, ok bool) {
+	if meant, ok = prompts.Misspelt(name, known); ok || len(name) < 4 || slices.Contains(known, name) {
+		return meant, ok
+	}
+	for _, voice := range known {
+		if rest, found := strings.CutSuffix(strings.ToLower(voice), strings.ToLower(name)+"neural"); found && strings.HasSuffix(rest, "-") {
+			return voice, true
+		}
+	}
+	return "", false
 }
 
 // nearestType returns the type that is meant by a word: what people call a vendor, or the nearest spelling.

@@ -45,6 +45,8 @@ type around struct {
 	cloudVoices bool           // "auto" stands for a voice other than the local one
 	data        string         // the data folder; "": the usual one
 	sealed      []sealedSecret // that [Config.Unseal] puts into their place
+
+	read *reading // nil: they were read from nothing
 }
 
 // defaultData is the data folder unless the command line names another.
@@ -64,14 +66,26 @@ type Server struct {
 	TrustProxy bool     `koanf:"trust_proxy"` // X-Forwarded-* counts
 	MaxDevices int      `koanf:"max_devices"` // connections at once
 	Origins    []string `koanf:"origins"`     // of web pages that may be devices, beside our own and those of this machine
+	TLS        TLS      `koanf:"tls"`
 
 	MaxLateness time.Duration `koanf:"max_lateness"` // of the process, before new devices are turned away; 0: any
 }
 
+// TLS configures the listener for browsers by HTTPS.
+type TLS struct {
+	Listen string `koanf:"listen"` // host:port, with the same content as Server.Listen; "": none
+	Cert   string `koanf:"cert"`   // PEM file; "": the certificate is made
+	Key    string `koanf:"key"`    // PEM file of its key
+}
+
 // Console configures how people manage the server.
 type Console struct {
+	Enabled      bool   `koanf:"enabled"`       // there are pages
 	Owner        string `koanf:"owner"`         // name of the account that is made while nobody owns the server; "": none is
 	PasswordFile string `koanf:"password_file"` // holds its password
+	Currency     string `koanf:"currency"`      // of the prices of services, as it is shown; "": not named
+	Edit         bool   `koanf:"edit"`          // settings can be changed while the server runs
+	Commands     bool   `koanf:"commands"`      // tool servers that are programs can be set so too
 }
 
 // Store configures what is kept when the program ends.
@@ -312,6 +326,7 @@ func Default() *Config {
 		},
 		Providers: map[string]Provider{}, Agents: map[string]Persona{},
 		Reminders: Reminders{PerDevice: 32, KeepOpen: 30 * time.Minute},
+		Console:   Console{Enabled: true, Edit: true},
 		Store:     Store{Driver: "auto", Backup: 7, KeepDays: 90},
 		Recording: Recording{Sound: RecordOff, Days: 7, Quota: 2 << 30},
 		Devices:   Devices{Unknown: "local_only", ByID: map[string]Device{}},

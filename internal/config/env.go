@@ -47,6 +47,7 @@ func (l *loader) transform(name, value string) (string, any) {
 	if !ok {
 		return "", nil
 	}
+	l.take(v, path)
 	return strings.Join(path, keySeparator), v
 }
 

@@ -3,9 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	_ "time/tzdata" // the default time zone must load on machines without a database
@@ -13,6 +11,7 @@ import (
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/v2"
+	"go.yaml.in/yaml/v3"
 
 	"xiaozhi/internal/private"
 	"xiaozhi/internal/text"
@@ -46,45 +45,28 @@ type loader struct {
 // Warning is a line about settings that count for nothing, for the log at start.
 type Warning string
 
-// Load reads all layers, later ones over earlier ones: defaults, the file, the data
+// Load reads all layers but that of the console, later ones over earlier ones: defaults, the file, the data
 // folder's file, the environment, the command line. Maps are merged and lists
 // replaced. The error joins everything that is wrong, each an [*Error].
-func Load(o Options) (*Config, []Warning, error) {
-	l := &loader{koanf.New(keySeparator), &findings{places: map[string]string{}, holes: map[string]bool{}, unset: map[string][]string{}}}
-	l.file(o.File, "config.yaml", readFile)
-	if o.DataDir != "" {
-		l.file("", filepath.Join(o.DataDir, "config.yaml"), readOwn)
-	}
-	l.environment(o.Env)
-	if len(o.Listen) > 0 {
-		l.layer(map[string]any{"server": map[string]any{"listen": o.Listen}})
-		l.places["server"+keySeparator+"listen"] = "--listen"
-	}
-	return l.finish(o)
-}
+func Load(o Options) (*Config, []Warning, error) { return Read(o).Load(Layer{}) }
 
+// layer merges a layer, whose keys have their places already.
 func (l *loader) layer(tree map[string]any) {
+	l.take(tree, nil)
 	if err := l.k.Load(confmap.Provider(tree, ""), nil); err != nil {
 		l.add("", "", "config/not-merged", err)
 	}
 }
 
-// file reads a layer from a file: asked, which must exist, or else usual.
-func (l *loader) file(asked, usual string, read func(string) ([]byte, error)) {
-	name := asked
-	if name == "" {
-		name = usual
-	}
-	data, err := read(name)
+// file takes a layer in that was read from a file.
+func (l *loader) file(f file) {
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && asked == "":
-		return
-	case err != nil:
-		l.add(name, "", "config/not-read", err)
+	case f.err != nil:
+		l.add(f.name, "", "config/not-read", f.err)
 		l.holes[""] = true
-		return
+	case f.there:
+		l.document(f.name, f.data)
 	}
-	l.document(name, data)
 }
 
 func readFile(name string) ([]byte, error) {
@@ -115,14 +97,21 @@ func (l *loader) document(name string, data []byte) {
 		l.holes[""] = l.holes[""] || len(l.problems) > before
 		return
 	}
+	if tree := l.read(name, root); tree != nil {
+		l.layer(tree)
+	}
+}
+
+// read reads the tree of a layer; nil: it is none.
+func (l *loader) read(name string, root *yaml.Node) map[string]any {
 	r := reader{name, l.findings}
 	value, _ := r.read(root, configType(), nil)
 	tree, section := value.(map[string]any)
 	if !section {
 		l.holes[""] = true
-		return
+		return nil
 	}
-	l.layer(tree)
+	return tree
 }
 
 func (l *loader) environment(environ []string) {
@@ -136,9 +125,11 @@ func (l *loader) environment(environ []string) {
 }
 
 // finish turns the merged layers into a Config and checks it.
-func (l *loader) finish(o Options) (*Config, []Warning, error) {
+func (l *loader) finish(from *Sources) (*Config, []Warning, error) {
+	o := from.o
 	x := newExpander(o.Env, l.findings)
-	tree, _ := x.expand(l.k.Raw(), nil).(map[string]any)
+	raw := l.k.Raw()
+	tree, _ := x.expand(raw, nil).(map[string]any)
 	merged := koanf.New(keySeparator)
 	if err := merged.Load(confmap.Provider(tree, ""), nil); err != nil {
 		return nil, l.warnings, fmt.Errorf("merge settings: %w", err)
@@ -161,6 +152,8 @@ func (l *loader) finish(o Options) (*Config, []Warning, error) {
 		c.Tools.External.MCPServers[name] = s
 	}
 	c.around.sealed = l.sealedSecrets(c)
+	c.around.read = &reading{from, l.origins, raw}
+	l.strayed(c)
 	if o.DataDir != defaultData {
 		c.around.data = o.DataDir
 	}
@@ -174,9 +167,10 @@ func (l *loader) finish(o Options) (*Config, []Warning, error) {
 
 // Error is one thing that is wrong in the settings, in both languages.
 type Error struct {
-	Place   string // FILE:LINE, or the name of an environment variable or flag
-	English string // or both languages
-	Chinese string // "": in English
+	Place   string   // FILE:LINE, or the name of an environment variable or flag
+	Path    []string // of the key; nil: it is about none, or about several
+	English string   // or both languages
+	Chinese string   // "": in English
 }
 
 // Error names the place, then what is wrong in English and in Chinese.
@@ -195,6 +189,8 @@ func (p *Error) Error() string {
 // could not be read, and all that is wrong, so that it is reported at once.
 type findings struct {
 	places   map[string]string   // path joined by keySeparator, to where it was set last
+	origins  map[string]Origin   // of what was set, by the joined path of each leaf
+	now      Layers              // the layer that is read
 	holes    map[string]bool     // sections, by their joined path, that could not be read whole
 	unset    map[string][]string // secrets, by their joined path, to the variables that are not set
 	problems []error
@@ -203,7 +199,12 @@ type findings struct {
 
 // add collects a message of the catalogue. prefix stands before the English text.
 func (fs *findings) add(place, prefix, id string, args ...any) {
-	fs.addError(&Error{Place: place, English: prefix + message.In(text.English, id, args...), Chinese: message.In(text.Chinese, id, args...)})
+	fs.addAt(nil, place, prefix, id, args...)
+}
+
+// addAt is add for what is wrong with the key at a path.
+func (fs *findings) addAt(path []string, place, prefix, id string, args ...any) {
+	fs.addError(&Error{Place: place, Path: slices.Clone(path), English: prefix + message.In(text.English, id, args...), Chinese: message.In(text.Chinese, id, args...)})
 }
 
 func (fs *findings) addError(p *Error) {
@@ -214,13 +215,13 @@ func (fs *findings) addError(p *Error) {
 
 // unknownKey reports a key that does not exist, with the nearest that does.
 func (fs *findings) unknownKey(place string, parents []string, key string, known []string) {
-	full := keyName(append(slices.Clone(parents), key))
+	path := append(slices.Clone(parents), key)
 	if len(known) == 0 {
-		fs.add(place, "", "config/unknown-key", full)
+		fs.addAt(path, place, "", "config/unknown-key", keyName(path))
 		return
 	}
 	near := keyName(append(slices.Clone(parents), prompts.Nearest(key, known)))
-	fs.add(place, "", "config/unknown-key-near", full, near)
+	fs.addAt(path, place, "", "config/unknown-key-near", keyName(path), near)
 }
 
 // wrongType reports a value of another kind than expected. want is the id of the
@@ -233,7 +234,7 @@ func (fs *findings) wrongType(place string, path []string, want, found string) {
 		}
 		return message.In(lang, "config/wrong-type", keyName(path), kind, found)
 	}
-	fs.addError(&Error{Place: place, English: in(text.English), Chinese: in(text.Chinese)})
+	fs.addError(&Error{Place: place, Path: slices.Clone(path), English: in(text.English), Chinese: in(text.Chinese)})
 }
 
 // hole notes that a section could not be read whole.

@@ -81,3 +81,61 @@ func withoutCredentials(text string) string {
 	u.User, u.RawQuery = nil, ""
 	return u.String()
 }
+
+// Secrets returns all texts of the settings that may be secret, so that they can be taken out of what is shown: of keys
+// that hide what they hold, all that is longer than a few signs.
+func (c *Config) Secrets() []string { return secretsIn(reflect.ValueOf(*c), false) }
+
+// shortSecret is the length under which a text that may be secret is taken for a plain word.
+const shortSecret = 8
+
+func secretsIn(v reflect.Value, hides bool) (all []string) {
+	if secret, ok := v.Interface().(providers.Secret); ok {
+		if secret != "" {
+			all = append(all, string(secret))
+		}
+		return all
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if f.IsExported() && !f.Anonymous {
+				all = append(all, secretsIn(v.FieldByIndex(f.Index), hides || slices.Contains(hidden, f.Tag.Get("koanf")))...)
+			}
+		}
+	case reflect.Map:
+		for _, value := range v.Seq2() {
+			all = append(all, secretsIn(value, hides)...)
+		}
+	case reflect.Slice:
+		for _, item := range v.Seq2() {
+			all = append(all, secretsIn(item, hides)...)
+		}
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			all = secretsIn(v.Elem(), hides)
+		}
+	case reflect.String:
+		if hides && v.Len() >= shortSecret {
+			all = append(all, v.String())
+		}
+		all = append(all, credentials(v.String())...)
+	default: // numbers and the like are none
+	}
+	return all
+}
+
+// credentials finds those that [withoutCredentials] takes out of an address.
+func credentials(text string) (all []string) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return nil
+	}
+	if word, ok := u.User.Password(); ok {
+		all = append(all, word)
+	}
+	for _, values := range u.Query() {
+		all = append(all, values...)
+	}
+	return slices.DeleteFunc(all, func(s string) bool { return len(s) < shortSecret })
+}

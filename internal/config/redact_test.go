@@ -22,6 +22,12 @@ mcp: {tokens: [{name: n, token: s3cret12-of-laptop}]}
 	if !json.Valid(data) || strings.Contains(string(data), "s3cret") {
 		t.Errorf("shown: %s", data)
 	}
+	all := strings.Join(c.Secrets(), "\n")
+	for _, secret := range []string{"s3cret1-of-all-devices", "s3cret4", "--key=s3cret8", "s3cret12-of-laptop", "s3cret11-of-bridge"} {
+		if !strings.Contains(all, secret) {
+			t.Errorf("%s is no secret in %q", secret, all)
+		}
+	}
 	for _, want := range []string{`"api_key":"***"`, `"base_url":"https://h/v1"`, `"timezone":"Asia/Shanghai"`, `"idle_close":"1m40s"`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %s in %s", want, data)

@@ -60,7 +60,7 @@ func (c *Config) Sealed() bool { return len(c.around.sealed) > 0 }
 // Unseal puts the secrets that are kept sealed into their place, and checks what could not be checked without them. The
 // error joins everything that is wrong, each an [*Error]. open must not tell the secret in its errors.
 func (c *Config) Unseal(open func(name string, use SecretUse) (string, error)) error {
-	found := &findings{places: map[string]string{}, holes: map[string]bool{}, unset: map[string][]string{}}
+	found := newFindings()
 	for _, addresses := range []bool{true, false} { // they say where the others go
 		values := map[string]providers.Secret{}
 		for _, s := range c.around.sealed {
