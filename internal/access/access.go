@@ -2,7 +2,7 @@
 package access
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +45,9 @@ type Route struct {
 	Need    account.Need                                 // of People
 	Owner   func(r *http.Request) (id string, err error) // whose the object is, "": nobody's; set where Need.Own is
 	Handler http.Handler
+	MaxBody int64                                                   // bytes that a request may send; 0: 1 MiB
+	Use     Use                                                     // of People
+	Refused func(w http.ResponseWriter, r *http.Request, err error) // answers who may not; nil: by JSON, for programs
 }
 
 // check says what is wrong with a route. What declares nothing is for nobody.
@@ -56,7 +59,7 @@ func (r Route) check() error {
 		return errors.New("it does not say who it is for")
 	case r.For == People && (r.Need.Role == "" || r.Need.Scope == "" && !r.Need.Fresh):
 		return errors.New("it does not say what it needs")
-	case r.For != People && r.Need != account.Need{}:
+	case r.For != People && (r.Need != account.Need{} || r.Use != Brief):
 		return errors.New("it needs what nobody looks at")
 	case r.Need.Own != (r.Owner != nil):
 		return errors.New("whose the objects are is not asked, or cannot be")
@@ -73,6 +76,8 @@ type Options struct {
 	OwnHost  func(r *http.Request) bool       // Host is a name of this server, and leads here by nobody else's will; nil: addresses and localhost
 	Now      func() time.Time                 // nil: time.Now
 	Log      *slog.Logger
+
+	PublicName string // that browsers may ask for by https alone, as everybody can check its certificate; "": none
 }
 
 // Guard lets requests through to their handlers. Its methods may be called at the same time.
@@ -84,6 +89,8 @@ type Guard struct {
 
 	mu    sync.Mutex
 	rates *lru.Cache[string, *rate.Limiter] // of people, by id
+
+	lasting lasting
 }
 
 // SetAdmin makes token one by which everything may be asked that tokens can, whether or not there are accounts. It must
@@ -116,17 +123,24 @@ func New(o Options) *Guard {
 	if o.OwnHost == nil {
 		o.OwnHost = addressed
 	}
-	return &Guard{o: o, foreign: http.NewCrossOriginProtection(), guesses: lockout.New(), rates: lru.New[string, *rate.Limiter](maxRates, 0)}
+	return &Guard{
+		o: o, foreign: http.NewCrossOriginProtection(), guesses: lockout.New(), rates: lru.New[string, *rate.Limiter](maxRates, 0), lasting: lasting{streams: map[string]int{}},
+	}
 }
 
 // addressed reports whether the server is asked for by an address, or as this machine.
 func addressed(r *http.Request) bool {
-	host := r.Host
+	host := hostname(r.Host)
+	_, err := netip.ParseAddr(host)
+	return err == nil || strings.EqualFold(host, "localhost")
+}
+
+// hostname returns a host without its port and brackets.
+func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil || strings.EqualFold(host, "localhost")
+	return strings.Trim(host, "[]")
 }
 
 // named lets requests through that ask for this server by a name of its own: another name can lead a browser here
@@ -159,20 +173,45 @@ func (g *Guard) often(p account.Person) error {
 	return &account.TooOftenError{Wait: time.Second}
 }
 
-// Mux returns a handler of all routes, or says which one declares itself wrongly.
-func (g *Guard) Mux(routes []Route) (*http.ServeMux, error) {
+// maxRequest bounds the body of a request, in bytes, where the route declares no other limit.
+const maxRequest = 1 << 20
+
+// Mux returns a handler of all routes, or says which one declares itself wrongly. It sets the headers of [Guard.Headers].
+func (g *Guard) Mux(routes []Route) (http.Handler, error) {
 	mux := http.NewServeMux()
 	for _, r := range routes {
 		if err := r.check(); err != nil {
 			return nil, fmt.Errorf("route %q: %w", r.Pattern, err)
 		}
 		h := r.Handler
-		if r.For == People {
+		switch {
+		case r.For == People:
 			h = g.people(r)
+		case r.For == Anyone && ofPeople(r.Pattern):
+			h = g.named(h)
 		}
-		mux.Handle(r.Pattern, g.recovering(h))
+		mux.Handle(r.Pattern, g.recovering(bounded(h, cmp.Or(r.MaxBody, maxRequest))))
 	}
-	return mux, nil
+	return g.Headers(mux), nil
+}
+
+// ofPeople reports whether a pattern is of what browsers of people ask, which no other name may lead to.
+func ofPeople(pattern string) bool {
+	_, path, ok := strings.Cut(pattern, " ")
+	if !ok {
+		path = pattern
+	}
+	return strings.HasPrefix(path, "/console") || strings.HasPrefix(path, "/api/v1/")
+}
+
+// bounded lets nobody send more than so many bytes.
+func bounded(h http.Handler, size int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = http.MaxBytesReader(w, r.Body, size)
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // recovering answers for a handler that panics, by a number that is in the log too.
@@ -207,12 +246,8 @@ type refusal struct {
 // answer writes JSON that nobody may keep.
 func answer(w http.ResponseWriter, status int, body any) {
 	h := w.Header()
+	JSONHeaders(w)
 	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) // the other end may be gone
 }
@@ -237,7 +272,7 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusForbidden
 	case account.ErrNameTaken, account.ErrLastOwner, account.ErrHasFactor, account.ErrTokensMany, account.ErrOwnAccount:
 		status = http.StatusConflict
-	case account.ErrNoUser, account.ErrNoDevice:
+	case account.ErrNoUser, account.ErrNoDevice, account.ErrNoTalk:
 		status = http.StatusNotFound
 	case account.ErrBusy:
 		w.Header().Set("Retry-After", "1")
@@ -308,12 +343,19 @@ func (g *Guard) people(route Route) http.Handler {
 		if err == nil {
 			err = g.may(route, p, r)
 		}
-		if err != nil {
-			g.refuse(w, r, err)
-			return
+		if err == nil {
+			err = g.lasting.serve(w, r, route, p, func(r *http.Request) error {
+				p, err := g.who(r)
+				return cmp.Or(err, p.May(account.Need{Role: route.Need.Role, Scope: route.Need.Scope}, "", g.o.Now()))
+			})
 		}
-		w.Header().Set("Cache-Control", "no-store")
-		route.Handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), personKey{}, p)))
+		if err != nil {
+			refused := g.refuse
+			if route.Refused != nil {
+				refused = route.Refused
+			}
+			refused(w, r, err)
+		}
 	}))
 }
 

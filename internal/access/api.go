@@ -40,7 +40,7 @@ func (g *Guard) Routes() []Route {
 		return nil
 	}
 	open := func(pattern string, f func(w http.ResponseWriter, r *http.Request, c credentials) error) Route {
-		return Route{Pattern: pattern, For: Anyone, Handler: g.named(taking(g, f))}
+		return Route{Pattern: pattern, For: Anyone, Handler: taking(g, f)}
 	}
 	self := account.Need{Role: account.Viewer, Scope: account.Read}
 	routes := []Route{
@@ -83,47 +83,35 @@ func (g *Guard) from(r *http.Request) account.Origin {
 }
 
 func (g *Guard) setup(w http.ResponseWriter, r *http.Request, c credentials) error {
-	if err := g.o.Accounts.Setup(r.Context(), c.Code, account.NewUser{Name: c.Name, Password: c.Password}, g.from(r)); err != nil {
-		return err
-	}
-	return g.login(w, r, c)
+	return done(w, Door{g}.Found(w, r, c.Code, account.NewUser{Name: c.Name, Password: c.Password}))
 }
 
 func (g *Guard) join(w http.ResponseWriter, r *http.Request, c credentials) error {
-	if err := g.o.Accounts.Accept(r.Context(), c.Code, account.NewUser{Name: c.Name, Password: c.Password}, g.from(r)); err != nil {
-		return err
-	}
-	return g.login(w, r, c)
+	return done(w, Door{g}.Join(w, r, c.Code, account.NewUser{Name: c.Name, Password: c.Password}))
 }
 
 // login begins a new session, whatever cookie there was.
 func (g *Guard) login(w http.ResponseWriter, r *http.Request, c credentials) error {
-	secret, err := g.o.Accounts.Login(r.Context(), c.Name, account.Proof{Password: c.Password, Code: c.Second}, g.from(r))
-	if err != nil {
-		return err
-	}
-	g.setCookie(w, r, secret)
-	answer(w, http.StatusOK, struct{}{})
-	return nil
+	return done(w, Door{g}.Enter(w, r, c.Name, account.Proof{Password: c.Password, Code: c.Second}))
 }
 
 // prove puts another session in the place of the one whose password is shown again.
 func (g *Guard) prove(w http.ResponseWriter, r *http.Request, c credentials) error {
-	secret, err := g.o.Accounts.Prove(r.Context(), PersonOf(r), account.Proof{Password: c.Password, Code: c.Second}, g.from(r))
-	if err != nil {
-		return err
+	return done(w, Door{g}.ShowAgain(w, r, account.Proof{Password: c.Password, Code: c.Second}))
+}
+
+// done answers what has nothing to tell, unless it failed.
+func done(w http.ResponseWriter, err error) error {
+	if err == nil {
+		answer(w, http.StatusOK, struct{}{})
 	}
-	g.setCookie(w, r, secret)
-	answer(w, http.StatusOK, struct{}{})
-	return nil
+	return err
 }
 
 func (g *Guard) logout(w http.ResponseWriter, r *http.Request) {
-	if err := g.o.Accounts.Logout(r.Context(), PersonOf(r), g.from(r)); err != nil {
+	if err := done(w, Door{g}.Leave(w, r)); err != nil {
 		g.refuse(w, r, err)
-		return
 	}
-	g.forgetBrowser(w, r)
 }
 
 // forgetBrowser answers a browser whose session has ended.

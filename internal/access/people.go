@@ -230,8 +230,7 @@ const maxLimit = 200
 
 // audit tells a page of the audit, the newest first. "before" of an answer asks for the next page.
 func (g *Guard) audit(r *http.Request) (any, error) {
-	q := r.URL.Query()
-	page, err := pageOf(q.Get("before"), q.Get("limit"))
+	page, err := PageOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -244,10 +243,20 @@ func (g *Guard) audit(r *http.Request) (any, error) {
 		out.Acts = append(out.Acts, act{a.At, a.Who, a.Via, a.Remote, a.Act, a.Object, a.Detail, a.OK})
 	}
 	if n := len(all); n == page.Limit {
-		out.Before = strconv.FormatInt(all[n-1].At.UnixMilli(), 10) + "." + all[n-1].ID
+		out.Before = Before(all[n-1].At, all[n-1].ID)
 	}
 	return out, err
 }
+
+// PageOf reads which page of a list is asked for, by "before" and "limit" of the query: 50 rows if it does not say, 200 at
+// most.
+func PageOf(r *http.Request) (store.Page, error) {
+	q := r.URL.Query()
+	return pageOf(q.Get("before"), q.Get("limit"))
+}
+
+// Before returns the "before" by which the page after a row is asked for, whose time and id are given.
+func Before(at time.Time, id string) string { return strconv.FormatInt(at.UnixMilli(), 10) + "." + id }
 
 // pageOf reads which page is asked for.
 func pageOf(before, limit string) (p store.Page, err error) {

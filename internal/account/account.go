@@ -45,6 +45,7 @@ const (
 	ErrNoInvite      ReasonError = "account/no-invite"
 	ErrNoToken       ReasonError = "account/no-token"
 	ErrNoDevice      ReasonError = "account/no-device"
+	ErrNoTalk        ReasonError = "account/no-talk"
 	ErrTokenBad      ReasonError = "account/token-bad"
 	ErrTokensMany    ReasonError = "account/tokens-many"
 	ErrCodeNeeded    ReasonError = "account/code-needed" // the password was right

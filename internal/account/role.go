@@ -76,8 +76,14 @@ type Person struct {
 	id      string // of the token
 }
 
+// Is reports whether a person has a role, or one that includes it.
+func (p Person) Is(r Role) bool { return atLeast(p.Role, r) }
+
 // Has reports whether a session is the one by which the person asks.
 func (p Person) Has(s store.Session) bool { return p.session != "" && p.session == s.Hash }
+
+// Same reports whether both ask by the same session.
+func (p Person) Same(q Person) bool { return p.session != "" && p.session == q.session }
 
 // Actor is the person in the audit.
 func (p Person) Actor(remote string) Actor {

@@ -3,6 +3,7 @@ package roster
 import (
 	"errors"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
 
@@ -22,13 +23,24 @@ const (
 type RefusalError struct {
 	Kind Kind
 	Text string // in both languages
+
+	id   string
+	args []any
+}
+
+// In returns the text in one language.
+func (r *RefusalError) In(lang text.Lang) string {
+	if r.id == "" {
+		return r.Text
+	}
+	return message.In(lang, r.id, r.args...)
 }
 
 // Error returns the text.
 func (r *RefusalError) Error() string { return r.Text }
 
 func refuse(kind Kind, id string, args ...any) error {
-	return &RefusalError{kind, message.Both(id, args...)}
+	return &RefusalError{kind, message.Both(id, args...), id, args}
 }
 
 func unwritten(err error) error {

@@ -216,7 +216,7 @@ func (r *Roster) change(ctx context.Context, by Author, name string, edit func(o
 	docs[name] = doc
 	apply, drop, err := r.o.Users.Stage(ctx, docs, name)
 	if err != nil {
-		return Revision{}, &RefusalError{Invalid, err.Error()}
+		return Revision{}, &RefusalError{Kind: Invalid, Text: err.Error()}
 	}
 	made, err := r.save(ctx, by, name, doc)
 	if err != nil {
@@ -263,7 +263,7 @@ func (r *Roster) Delete(ctx context.Context, name string) error {
 	delete(docs, name)
 	apply, drop, err := r.o.Users.Stage(ctx, docs, name)
 	if err != nil {
-		return &RefusalError{Conflict, err.Error()}
+		return &RefusalError{Kind: Conflict, Text: err.Error()}
 	}
 	if err := r.o.Records.Delete(ctx, name); err != nil {
 		drop()

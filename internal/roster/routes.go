@@ -102,6 +102,9 @@ func (a *API) ownerOf(ctx context.Context, name string) (string, error) {
 	return all[0].Owner, nil
 }
 
+// MayKnow returns an error as for an agent that is not there if it is not for the one who asks.
+func (a *API) MayKnow(r *http.Request, name string) error { return a.private(r, name) }
+
 // private returns an error as for an agent that is not there if it is somebody else's than of the one who asks: what
 // people have written into theirs is not for others. The settings' own are everybody's.
 func (a *API) private(r *http.Request, name string) error {
