@@ -21,13 +21,18 @@ type Spoken struct {
 	Total  time.Duration // to the end of the sound
 	Length time.Duration // of the sound
 	Opus   bool          // it came as packets that can be passed on
-	PCM    []int16       // at 16 kHz
+	PCM    []int16       // at the rate that was asked for
 }
 
-// Speak lets a voice say a sentence.
-func Speak(ctx context.Context, voice providers.TTS, req providers.TTSRequest) (s Spoken, err error) {
+// Speak lets a voice say a sentence, which is recorded at 16 kHz.
+func Speak(ctx context.Context, voice providers.TTS, req providers.TTSRequest) (Spoken, error) {
+	return SpeakAt(ctx, voice, req, audio.Recognition.Rate)
+}
+
+// SpeakAt lets a voice say a sentence, which is recorded at a rate in Hz.
+func SpeakAt(ctx context.Context, voice providers.TTS, req providers.TTSRequest, rate int) (s Spoken, err error) {
 	begun := time.Now()
-	into := &recorder{}
+	into := &recorder{to: rate}
 	for sound, failed := range voice.Synthesize(ctx, req) {
 		if failed != nil {
 			return s, failed
@@ -42,15 +47,16 @@ func Speak(ctx context.Context, voice providers.TTS, req providers.TTSRequest) (
 	}
 	s.Total = time.Since(begun)
 	s.PCM = into.end()
-	s.Length = audio.Recognition.Duration(len(s.PCM))
+	s.Length = time.Duration(len(s.PCM)) * time.Second / time.Duration(rate)
 	if len(s.PCM) == 0 {
 		return s, errors.New("the voice gave no sound")
 	}
 	return s, nil
 }
 
-// recorder collects sound of any rate at 16 kHz.
+// recorder collects sound of any rate at one.
 type recorder struct {
+	to        int // Hz
 	rate      int
 	resampler *audio.Resampler
 	decoder   *audio.Decoder
@@ -63,11 +69,11 @@ func (r *recorder) add(s providers.Sound) error {
 	}
 	if r.decoder == nil {
 		var err error
-		if r.decoder, err = audio.NewDecoder(audio.Recognition.Rate); err != nil {
+		if r.decoder, err = audio.NewDecoder(r.to); err != nil {
 			return err
 		}
 	}
-	frame := make([]int16, audio.MaxFrameSamples(audio.Recognition.Rate))
+	frame := make([]int16, audio.MaxFrameSamples(r.to))
 	for _, p := range s.Packets {
 		n, err := r.decoder.Decode(p, frame)
 		if err != nil {
@@ -79,13 +85,13 @@ func (r *recorder) add(s providers.Sound) error {
 }
 
 func (r *recorder) pcmAt(rate int, pcm []int16) error {
-	if rate == audio.Recognition.Rate {
+	if rate == r.to {
 		r.pcm = append(r.pcm, pcm...)
 		return nil
 	}
 	if r.resampler == nil || r.rate != rate {
 		var err error
-		if r.resampler, err = audio.NewResampler(rate, audio.Recognition.Rate); err != nil {
+		if r.resampler, err = audio.NewResampler(rate, r.to); err != nil {
 			return err
 		}
 		r.rate = rate

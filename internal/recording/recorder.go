@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -180,6 +183,44 @@ func (r *Recorder) Forget(ctx context.Context, device string) error {
 }
 
 var errClosed = errors.New("the recorder is closed")
+
+// Remove deletes the recordings of a turn, or of all turns of a talk for "", and returns when no file of them is left. The
+// turns must be gone from the store.
+func (r *Recorder) Remove(ctx context.Context, device, talk, turn string) error {
+	if r == nil {
+		return nil
+	}
+	of := name(device) + "/" + name(talk)
+	paths := []string{of}
+	if turn != "" {
+		of += "/" + name(turn) + "-"
+		paths = []string{of + sideUser + suffix, of + sideReply + suffix}
+	}
+	answer := make(chan error, len(paths))
+	for _, path := range paths {
+		r.delete(answer, func(t *Turn) bool { return t.Device == device && t.Talk == talk && (turn == "" || t.ID == turn) }, path)
+	}
+	var err error
+	for range paths {
+		select {
+		case one := <-answer:
+			err = errors.Join(err, one)
+		case <-r.done:
+			return errClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return err
+}
+
+// Open opens the file of a recording, as its row names it. One that is not there is [fs.ErrNotExist].
+func (r *Recorder) Open(path string) (*os.File, error) {
+	if r == nil {
+		return nil, fs.ErrNotExist
+	}
+	return os.OpenInRoot(r.o.Dir, filepath.FromSlash(path))
+}
 
 // delete drops turns that wait and has a folder deleted. answer learns how that ended; nil: nobody wants to know.
 func (r *Recorder) delete(answer chan error, which func(*Turn) bool, dir string) {

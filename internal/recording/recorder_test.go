@@ -244,6 +244,34 @@ func TestGone(t *testing.T) {
 	if got := h.files(); len(got) != 1 || !strings.Contains(got[0], "talk-2") {
 		t.Errorf("after one talk was erased: %q", got)
 	}
+	one, other := h.turn("talk-2", sound, sound), h.turn("talk-2", sound, nil)
+	r.Put(one)
+	r.Put(other)
+	idle(t, r)
+	rows, err := h.store.Recordings.Of(t.Context(), one.ID)
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	f, err := r.Open(rows[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if _, err := r.Open("../x.db"); err == nil {
+		t.Error("a file outside of the folder is opened")
+	}
+	if err := errors.Join(h.store.DeleteTurn(t.Context(), one.ID), r.Remove(t.Context(), speaker, "talk-2", one.ID)); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.files(); len(got) != 2 || strings.Contains(got[0]+got[1], one.ID) {
+		t.Errorf("after a turn was deleted: %q", got)
+	}
+	if err := errors.Join(h.store.DeleteTalk(t.Context(), "talk-2"), r.Remove(t.Context(), speaker, "talk-2", "")); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.files(); len(got) != 0 {
+		t.Errorf("after a talk was deleted: %q", got)
+	}
 	late := h.turn("talk-2", sound, nil)
 	if _, err := h.store.Forget(t.Context(), speaker); err != nil {
 		t.Fatal(err)
