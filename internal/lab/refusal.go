@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"errors"
+
+	"xiaozhi/internal/text/message"
+	"xiaozhi/providers"
+	"xiaozhi/providers/transport"
+)
+
+// Kind sorts refusals for programs.
+type Kind int
+
+// The kinds of refusals.
+const (
+	Missing Kind = iota + 1 // what is asked for is not there
+	Invalid                 // what is asked for cannot be
+	Busy                    // not now
+)
+
+// RefusalError says why something is not done, in both languages.
+type RefusalError struct {
+	Kind Kind
+	Text string
+}
+
+// Error implements error.
+func (e *RefusalError) Error() string { return e.Text }
+
+func refuse(k Kind, id string, args ...any) *RefusalError {
+	return &RefusalError{k, message.Both(id, args...)}
+}
+
+// Refuse makes a refusal with a text of the catalogue, for those who implement [Stage].
+func Refuse(k Kind, id string, args ...any) error { return refuse(k, id, args...) }
+
+// inWords says in both languages what has failed, and then what a service said of it.
+func inWords(err error) string {
+	if e, ok := errors.AsType[*RefusalError](err); ok {
+		return e.Text
+	}
+	says := err
+	if e, ok := errors.AsType[*providers.Error](err); ok && e.Err != nil {
+		says = e.Err
+	}
+	cause := transport.CauseOf(err, false)
+	if cause == "" {
+		return transport.Plain(says)
+	}
+	return message.Both(string(cause)) + ": " + transport.Plain(says)
+}
