@@ -1,0 +1,133 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
+)
+
+var anybody = account.Need{Role: account.Viewer}
+
+// page is the browser's end of a stream.
+type page struct {
+	*httptest.ResponseRecorder
+	mu sync.Mutex
+}
+
+func (p *page) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ResponseRecorder.Write(b)
+}
+
+func (p *page) FlushError() error                    { return nil }
+func (p *page) SetWriteDeadline(time.Time) error     { return nil }
+func (p *page) Unwrap() http.ResponseWriter          { return nil }
+func (p *page) WriteString(text string) (int, error) { return p.Write([]byte(text)) }
+
+func (p *page) all() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.Body.String()
+}
+
+// open begins a stream of a viewer.
+func open(ctx context.Context, h *Hub, on string) (*page, *sync.WaitGroup) {
+	p := &page{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequest(http.MethodGet, "/console/events?on="+on, nil).WithContext(ctx)
+	r = access.As(r, account.Person{Name: "ann", Role: account.Viewer})
+	var done sync.WaitGroup
+	done.Go(func() { h.serve(p, r) })
+	return p, &done
+}
+
+// TestChangesArriveOnce: a hundred changes within a moment are two writings, the same content is one.
+func TestChangesArriveOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rendered, words := 0, "a"
+		h := New(access.New(access.Options{}), Topic{Name: "x", Need: anybody, Parts: func(*http.Request, string) ([]Part, error) {
+			rendered++
+			return []Part{{"e", words}}, nil
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		p, done := open(ctx, h, "x,unknown")
+		synctest.Wait()
+		words = "b"
+		for range 100 {
+			h.Changed("x", "")
+		}
+		time.Sleep(time.Second)
+		h.Changed("x", "") // nothing differs
+		time.Sleep(time.Second)
+		cancel()
+		done.Wait()
+		if rendered > 3 || strings.Count(p.all(), `"html":"a"`) != 1 || strings.Count(p.all(), `"html":"b"`) != 1 {
+			t.Errorf("rendered %d times:\n%s", rendered, p.all())
+		}
+	})
+}
+
+// TestOnlyWhatPersonMaySee: a topic that needs a role shows nothing to who has none, and neither does a failed one.
+func TestOnlyWhatPersonMaySee(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		part := func(*http.Request, string) ([]Part, error) { return []Part{{"e", "secret"}}, nil }
+		h := New(access.New(access.Options{}),
+			Topic{Name: "owners", Need: account.Need{Role: account.Owner}, Parts: part},
+			Topic{Name: "gone", Need: anybody, Owner: func(*http.Request, string) (string, error) { return "", errors.New("no") }, Parts: part},
+			Topic{Name: "broken", Need: anybody, Parts: func(*http.Request, string) ([]Part, error) { return nil, errors.New("no") }})
+		ctx, cancel := context.WithCancel(t.Context())
+		p, done := open(ctx, h, "owners,gone:1,broken")
+		time.Sleep(time.Second)
+		cancel()
+		done.Wait()
+		if strings.Contains(p.all(), "secret") {
+			t.Error(p.all())
+		}
+	})
+}
+
+// TestKeys: a change of one object reaches who follows it or all of them, and no other.
+func TestKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := map[string]int{}
+		h := New(access.New(access.Options{}), Topic{Name: "d", Need: anybody, Parts: func(_ *http.Request, key string) ([]Part, error) {
+			n[key]++
+			return nil, nil
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		_, done := open(ctx, h, "d:1,d:2,d")
+		time.Sleep(time.Second)
+		h.Changed("d", "1")
+		time.Sleep(time.Second)
+		cancel()
+		done.Wait()
+		if n["1"] != 2 || n["2"] != 1 || n[""] != 2 {
+			t.Error(n)
+		}
+	})
+}
+
+// TestCloseEndsStreams: the server's end is the streams' end, and a later one is refused.
+func TestCloseEndsStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := New(access.New(access.Options{}))
+		_, done := open(t.Context(), h, "x")
+		synctest.Wait()
+		h.Close()
+		done.Wait()
+		p, done := open(t.Context(), h, "x")
+		done.Wait()
+		if p.Code != http.StatusServiceUnavailable {
+			t.Error(p.Code)
+		}
+	})
+}

@@ -1,0 +1,71 @@
+// The script of every page but Talk: forms are sent without losing what was typed, and live parts are replaced.
+import { html, swap } from "./page.js";
+import { follow } from "./live.js";
+
+const body = document.body;
+
+// lost says that the server does not answer; "" takes the sentence away.
+function lost(words) {
+  let note = document.getElementById("lost");
+  if (!words) { note?.remove(); return; }
+  if (!note) {
+    note = document.createElement("p");
+    note.id = "lost"; note.className = "note warn lost-note"; note.setAttribute("role", "alert");
+    body.append(note);
+  }
+  note.textContent = words;
+}
+
+// send posts a form and shows the page that comes back. A server that is gone leaves the form as it is.
+async function send(form, button) {
+  const data = new FormData(form, button);
+  const file = form.enctype === "multipart/form-data";
+  form.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(button?.formAction && button.hasAttribute("formaction") ? button.formAction : form.action, {
+      method: "POST", body: file ? data : new URLSearchParams(data), credentials: "same-origin", headers: { Accept: "text/html" },
+    });
+    if (!(answer.headers.get("Content-Type") || "").startsWith("text/html")) { throw new Error("no page"); }
+    const page = html(await answer.text());
+    lost("");
+    if (answer.redirected) { history.pushState(null, "", answer.url); }
+    swap(page);
+  } catch {
+    lost(body.dataset.lost);
+  } finally {
+    form.removeAttribute("aria-busy");
+  }
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post" || form.hasAttribute("data-whole")) { return; }
+  event.preventDefault();
+  if (form.getAttribute("aria-busy") === "true") { return; }
+  if (event.submitter?.dataset.sure && !confirm(event.submitter.dataset.sure)) { return; }
+  send(form, event.submitter);
+});
+window.addEventListener("popstate", () => location.reload());
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") { document.querySelectorAll("details.menu[open]").forEach((d) => { d.open = false; d.querySelector("summary").focus(); }); }
+});
+document.querySelector("[data-errors]")?.focus();
+follow(lost);
+
+// Small conveniences: a code from the address of the page, and copying.
+function dress() {
+  const code = document.getElementById("f-code");
+  if (code && location.hash.length > 1) {
+    code.value = decodeURIComponent(location.hash.slice(1));
+    history.replaceState(null, "", location.pathname + location.search);
+  }
+  for (const b of document.querySelectorAll("[data-copy]")) { b.hidden = !navigator.clipboard; }
+}
+document.addEventListener("click", async (event) => {
+  const b = event.target.closest("[data-copy]");
+  if (!b) { return; }
+  await navigator.clipboard.writeText(document.getElementById(b.dataset.copy).textContent);
+  b.setAttribute("aria-pressed", "true");
+});
+document.addEventListener("page", dress);
+dress();

@@ -1,0 +1,41 @@
+// Follows what changes in the server, for the parts of a page that name a topic: <section id="x" data-topic="devices">.
+import { exchange } from "./page.js";
+
+export function follow(lost) {
+  let source = null, paused = false, waiting = new Map();
+
+  const topics = () => [...new Set([...document.querySelectorAll("[data-topic]")].map((e) => e.dataset.topic))];
+  function tell(state) {
+    for (const b of document.querySelectorAll("[data-live-switch]")) {
+      b.hidden = topics().length === 0;
+      b.textContent = state === "live" ? document.body.dataset.live : state === "paused" ? document.body.dataset.paused : document.body.dataset.again;
+      b.setAttribute("aria-pressed", String(paused));
+      b.classList.toggle("lost", state === "again");
+    }
+  }
+  function put(part) {
+    if (!exchange(part.id, part.html)) { waiting.set(part.id, part); } else { waiting.delete(part.id); }
+  }
+  function stop() { source?.close(); source = null; }
+  function start() {
+    stop();
+    const on = topics();
+    if (paused || document.hidden || on.length === 0) { tell(paused ? "paused" : "again"); return; }
+    source = new EventSource("/console/events?on=" + encodeURIComponent(on.join(",")));
+    source.onopen = () => { lost(""); tell("live"); };
+    source.onerror = () => {
+      tell("again");
+      if (source?.readyState === EventSource.CLOSED) { stop(); setTimeout(() => { if (!source) { start(); } }, 2000); }
+    };
+    source.onmessage = (event) => put(JSON.parse(event.data));
+    source.addEventListener("gone", () => { stop(); location.reload(); });
+  }
+  document.addEventListener("visibilitychange", start);
+  document.addEventListener("page", start);
+  document.addEventListener("focusout", () => setTimeout(() => { for (const part of waiting.values()) { put(part); } }, 50));
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-live-switch]")) { paused = !paused; start(); }
+  });
+  window.addEventListener("pagehide", stop);
+  start();
+}

@@ -1,0 +1,39 @@
+// Turns text of the server into parts of the page. It alone may: the server has escaped all that others wrote.
+const rules = globalThis.trustedTypes
+  ? trustedTypes.createPolicy("console", { createHTML: (text) => text })
+  : { createHTML: (text) => text };
+
+// html reads a page or a part of one.
+export function html(text) {
+  return new DOMParser().parseFromString(rules.createHTML(text), "text/html");
+}
+
+// swap shows another page in the place of this one, but for what does not differ.
+export function swap(page) {
+  document.title = page.title;
+  document.body.replaceChildren(...page.body.childNodes);
+  for (const name of page.body.getAttributeNames()) { document.body.setAttribute(name, page.body.getAttribute(name)); }
+  document.documentElement.lang = page.documentElement.lang;
+  const theme = page.documentElement.dataset.theme;
+  if (theme) { document.documentElement.dataset.theme = theme; } else { delete document.documentElement.dataset.theme; }
+  for (const script of document.body.querySelectorAll("script[src]")) { import(script.src); } // what is put in runs none
+  const first = document.querySelector("[data-errors]") || document.getElementById("main");
+  first?.focus();
+  first?.scrollIntoView({ block: "start" });
+  document.dispatchEvent(new Event("page"));
+}
+
+// exchange puts a part of the page in the place of the one with its id, unless somebody works in it.
+export function exchange(id, text) {
+  const old = document.getElementById(id);
+  if (!old) { return true; }
+  if (old.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, summary") || old.querySelector("dialog[open]")) { return false; }
+  const next = html(text).getElementById(id);
+  if (!next || next.isEqualNode(old)) { return true; }
+  const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
+  const open = [...old.querySelectorAll("details[open][id]")].map((d) => d.id);
+  old.replaceWith(next);
+  for (const d of open) { const now = document.getElementById(d); if (now) { now.open = true; } }
+  if (focused) { document.getElementById(focused)?.focus(); }
+  return true;
+}

@@ -1,0 +1,312 @@
+// Package ui renders the pages of the console: templates, texts by language, files with their hash in the path, forms
+// with their mistakes at the field, errors. Each page is a package beside it that hands in its templates.
+package ui
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/text"
+)
+
+//go:embed templates/*.html assets
+var frame embed.FS
+
+// Options configure a [Site].
+type Options struct {
+	Name    func() string         // of the server, as people call it; nil: xiaozhi
+	Zone    func() *time.Location // of all times; nil: that of the machine
+	Now     func() time.Time      // nil: time.Now
+	Version string
+	Files   []fs.FS                                // templates (*.html) and assets (*.js, *.css, *.svg) of pages, in their top folder
+	Explain func(lang text.Lang, err error) string // says to people why something was not done; "": it is not for them
+	Log     *slog.Logger
+}
+
+// Site holds the templates, texts and files of all pages. Its methods may be called at the same time.
+type Site struct {
+	o      Options
+	tongue map[text.Lang]tongue
+	assets map[string][]byte
+	hash   string // of all assets: part of their path
+}
+
+// tongue holds the parts that pages in one language are made of.
+type tongue struct {
+	words     lexicon
+	templates *template.Template
+}
+
+// New returns a site, or says which template, text or file is wrong.
+func New(o Options) (*Site, error) {
+	if o.Name == nil {
+		o.Name = func() string { return "xiaozhi" }
+	}
+	if o.Zone == nil {
+		o.Zone = func() *time.Location { return time.Local }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Site{o: o, tongue: map[text.Lang]tongue{}, assets: map[string][]byte{}}
+	sub, err := fs.Sub(frame, "assets")
+	if err != nil {
+		return nil, err
+	}
+	templates, err := fs.Sub(frame, "templates")
+	if err != nil {
+		return nil, err
+	}
+	files := append([]fs.FS{templates, sub}, o.Files...)
+	for _, f := range files {
+		if err := s.collect(f); err != nil {
+			return nil, err
+		}
+	}
+	s.hash = hashOf(s.assets)
+	for _, lang := range languages {
+		words, err := readWords(wordFiles, lang)
+		if err != nil {
+			return nil, err
+		}
+		all := template.New("").Option("missingkey=error").Funcs(s.funcs(lang, words))
+		for _, f := range files {
+			if err := parse(all, f); err != nil {
+				return nil, err
+			}
+		}
+		s.tongue[lang] = tongue{words, all}
+	}
+	return s, nil
+}
+
+// collect takes the assets of a folder.
+func (s *Site) collect(files fs.FS) error {
+	names, err := fs.Glob(files, "*")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if kinds[path.Ext(name)] == "" {
+			continue
+		}
+		if s.assets[name] != nil {
+			return fmt.Errorf("two assets are called %s", name)
+		}
+		if s.assets[name], err = fs.ReadFile(files, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse reads the templates of a folder.
+func parse(all *template.Template, files fs.FS) error {
+	names, err := fs.Glob(files, "*.html")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		raw, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		if _, err := all.Parse(string(raw)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// hashOf returns one that changes with any of the files.
+func hashOf(files map[string][]byte) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(h, "%s %d\n", name, len(files[name]))
+		h.Write(files[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// Content is the part of a page that differs from page to page.
+type Content struct {
+	Title string // in the language of the page, without the server's name
+	Data  any
+	Form  *Form // nil: an empty one
+}
+
+// View is the value that templates are given.
+type View struct {
+	Content
+	Site   *Site
+	Lang   text.Lang
+	Theme  string // "light", "dark", "" as the system has it
+	Path   string // of the page, with its query
+	Person account.Person
+	Notice string // what was done before the page was asked for
+	Nav    []Link
+	Server string
+	Chrome bool // with navigation: somebody has logged in
+}
+
+// Link is one in the navigation.
+type Link struct {
+	Path, Text, Icon string
+	Here             bool
+}
+
+// view prepares a page for who asks.
+func (s *Site) view(r *http.Request, c Content) *View {
+	if c.Form == nil {
+		c.Form = &Form{}
+	}
+	v := &View{Content: c, Site: s, Lang: Lang(r), Theme: themeOf(r), Path: r.URL.RequestURI(), Person: access.PersonOf(r), Server: s.o.Name()}
+	v.Chrome = v.Person.Name != ""
+	if v.Chrome {
+		v.Nav = s.nav(v.Lang, v.Person, r.URL.Path)
+	}
+	return v
+}
+
+// Show answers with a page. A form with mistakes makes it 422.
+func (s *Site) Show(w http.ResponseWriter, r *http.Request, name string, c Content) {
+	status := http.StatusOK
+	if c.Form != nil && !c.Form.Valid() {
+		status = http.StatusUnprocessableEntity
+	}
+	s.show(w, r, status, name, c)
+}
+
+func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name string, c Content) {
+	v := s.view(r, c)
+	v.Notice = s.takeNotice(w, r)
+	body, err := s.render(v, name)
+	if err != nil {
+		s.broken(w, r, err)
+		return
+	}
+	access.PageHeaders(w, r)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the browser may be gone
+}
+
+// Fragment returns a part of a page, for what is live in it.
+func (s *Site) Fragment(r *http.Request, name string, data any) (string, error) {
+	body, err := s.render(s.view(r, Content{Data: data}), name)
+	return string(body), err
+}
+
+func (s *Site) render(v *View, name string) ([]byte, error) {
+	var b bytes.Buffer
+	if err := s.tongue[v.Lang].templates.ExecuteTemplate(&b, name, v); err != nil {
+		return nil, fmt.Errorf("page %s: %w", name, err)
+	}
+	return b.Bytes(), nil
+}
+
+// Say returns a text in the language of who asks.
+func (s *Site) Say(r *http.Request, id string, args ...any) string {
+	return s.tongue[Lang(r)].words.say(id, args...)
+}
+
+// Done leads to a page that says what was done, by the id of a text.
+func (s *Site) Done(w http.ResponseWriter, r *http.Request, to, id string, args ...string) {
+	giveNotice(w, id, args)
+	Redirect(w, r, to)
+}
+
+// Redirect leads to another page of the console by GET.
+func Redirect(w http.ResponseWriter, r *http.Request, to string) {
+	if !Inside(to) {
+		to = Home
+	}
+	access.PageHeaders(w, r)
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// Home is where the console begins; Prefix is before all of its paths.
+const (
+	Prefix = "/console/"
+	Home   = Prefix + "overview"
+)
+
+// Inside reports whether a path is one of the console, and not another host's.
+func Inside(to string) bool {
+	return strings.HasPrefix(to, Prefix) && !strings.ContainsAny(to, "\\\r\n") && !strings.Contains(to, "//")
+}
+
+// Refused answers for a page that somebody may not see, or that failed. It is the Refused of routes of pages.
+func (s *Site) Refused(w http.ResponseWriter, r *http.Request, err error) {
+	reason, known := errors.AsType[account.ReasonError](err)
+	often, tooOften := errors.AsType[*account.TooOftenError](err)
+	switch {
+	case known && reason == account.ErrNoSession:
+		Redirect(w, r, Prefix+"login"+back(r))
+	case known && reason == account.ErrProveAgain:
+		Redirect(w, r, Prefix+"prove"+back(r))
+	case known:
+		status, known := refusals[reason]
+		if !known {
+			status = http.StatusBadRequest
+		}
+		s.problem(w, r, status, s.Reason(r, reason))
+	case tooOften:
+		w.Header().Set("Retry-After", fmt.Sprint(int(often.Wait.Seconds())+1))
+		s.problem(w, r, http.StatusTooManyRequests, s.Reason(r, err))
+	default:
+		s.broken(w, r, err)
+	}
+}
+
+var refusals = map[account.ReasonError]int{
+	account.ErrForbidden: http.StatusForbidden, account.ErrOrigin: http.StatusForbidden, account.ErrNoUser: http.StatusNotFound,
+	account.ErrNoDevice: http.StatusNotFound, account.ErrNoTalk: http.StatusNotFound, account.ErrBusy: http.StatusServiceUnavailable,
+}
+
+// NotFound answers for a page that is not there.
+func (s *Site) NotFound(w http.ResponseWriter, r *http.Request) {
+	s.problem(w, r, http.StatusNotFound, s.Say(r, "frame/not-found"))
+}
+
+// problem shows a page that says only what is wrong.
+func (s *Site) problem(w http.ResponseWriter, r *http.Request, status int, what string) {
+	s.show(w, r, status, "problem", Content{Title: s.Say(r, "frame/problem"), Data: what})
+}
+
+// broken answers for a failure whose reason is not for the one who asks: by a number that is in the log too.
+func (s *Site) broken(w http.ResponseWriter, r *http.Request, err error) {
+	id := strconv.FormatInt(s.o.Now().UnixNano(), 36)
+	s.o.Log.Error("a page failed", "id", id, "method", r.Method, "path", r.URL.Path, "err", err)
+	v := s.view(r, Content{Title: s.Say(r, "frame/problem"), Data: s.Say(r, "frame/failed", id)})
+	access.PageHeaders(w, r)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(http.StatusInternalServerError)
+	if body, err := s.render(v, "problem"); err == nil {
+		_, _ = w.Write(body) // the browser may be gone
+	}
+}
+
+// back is the part of a query that leads back here, "" where only another request can.
+func back(r *http.Request) string {
+	if r.Method != http.MethodGet {
+		return ""
+	}
+	return "?to=" + template.URLQueryEscaper(r.URL.RequestURI())
+}
