@@ -1,0 +1,133 @@
+// Package console is the page by which people see, change and talk to their server, of all its parts.
+package console
+
+import (
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"xiaozhi/console/conversations"
+	"xiaozhi/console/devices"
+	"xiaozhi/console/doctor"
+	"xiaozhi/console/live"
+	"xiaozhi/console/overview"
+	"xiaozhi/console/people"
+	"xiaozhi/console/setup"
+	"xiaozhi/console/talk"
+	"xiaozhi/console/talks"
+	"xiaozhi/console/ui"
+	"xiaozhi/console/waterfall"
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/text"
+)
+
+// Parts are the parts of the program that the console shows. Each page says what it wants of its part.
+type Parts struct {
+	Guard   *access.Guard
+	Name    func() string // of the server
+	Zone    func() *time.Location
+	Version string
+	Explain func(lang text.Lang, err error) string // as [ui.Options] has it
+	Log     *slog.Logger
+
+	Overview overview.Source
+	Doctor   doctor.Source
+	Setup    setup.Source
+	People   people.Options
+	Devices  devices.Options
+	Talk     talk.Source
+	Talks    *talks.Talks // nil: nothing is kept
+}
+
+// Console is all pages. Its methods may be called at the same time.
+type Console struct {
+	door   access.Door
+	site   *ui.Site
+	hub    *live.Hub
+	phone  http.HandlerFunc
+	routes []access.Route
+}
+
+// page is one of the pages.
+type page interface {
+	Routes() []access.Route
+	Topics() []live.Topic
+}
+
+// New makes the pages, or says which template or text is wrong.
+func New(p Parts) (*Console, error) {
+	site, err := ui.New(ui.Options{Name: p.Name, Zone: p.Zone, Version: p.Version, Explain: p.Explain, Log: p.Log, Files: []fs.FS{
+		overview.Files,
+		setup.Files,
+		people.Files,
+		devices.Files,
+		conversations.Files,
+		talk.Files, talk.Scripts, waterfall.Files,
+		doctor.Files,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	door := access.Door{Guard: p.Guard}
+	checkup := doctor.New(site, p.Doctor)
+	c := &Console{door: door, site: site, phone: checkup.ShowPhone}
+	var topics []live.Topic
+	for _, page := range []page{
+		overview.New(site, p.Overview),
+		setup.New(site, door, p.Setup),
+		people.New(site, door, p.People),
+		devices.New(site, door, p.Devices),
+		conversations.New(site, p.Talks),
+		talk.New(site, p.Talk),
+		checkup,
+	} {
+		c.routes = append(c.routes, page.Routes()...)
+		topics = append(topics, page.Topics()...)
+	}
+	c.hub = live.New(p.Guard, topics...)
+	return c, nil
+}
+
+// Routes are those of all pages. What is not there is a page that says so, and "/" leads browsers here.
+func (c *Console) Routes() []access.Route {
+	missing := func(pattern string, h http.HandlerFunc) access.Route {
+		return access.Route{Pattern: pattern, For: access.Anyone, Handler: c.door.OwnPage(h, c.site.Refused)}
+	}
+	return slices.Concat(c.routes, c.site.Routes(c.door), []access.Route{
+		c.hub.Route(c.site.Refused),
+		missing("GET /console/", func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == ui.Prefix {
+				ui.Redirect(w, r, ui.Home)
+				return
+			}
+			c.site.NotFound(w, r)
+		}),
+		missing("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+			if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+				c.site.NotFound(w, r)
+				return
+			}
+			ui.Redirect(w, r, ui.Home)
+		}),
+	})
+}
+
+// Phone tells whoever has opened a link for phones that it works.
+func (c *Console) Phone(w http.ResponseWriter, r *http.Request) { c.phone(w, r) }
+
+// Changed tells open pages that something has changed. It never waits.
+func (c *Console) Changed(topic, key string) {
+	if c != nil {
+		c.hub.Changed(topic, key)
+	}
+}
+
+// Close ends the streams of open pages.
+func (c *Console) Close() {
+	if c != nil {
+		c.hub.Close()
+	}
+}

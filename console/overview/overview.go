@@ -1,0 +1,141 @@
+// Package overview is the page that shows how the server is, and what needs somebody.
+package overview
+
+import (
+	"context"
+	"embed"
+	"net/http"
+	"strconv"
+	"time"
+
+	"xiaozhi/console/live"
+	"xiaozhi/console/ui"
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/text"
+)
+
+// Files are the templates of the page.
+//
+//go:embed *.html
+var Files embed.FS
+
+// Topic is what pages follow that show it.
+const Topic = "overview"
+
+// Device is a device that is connected.
+type Device struct {
+	ID, Name string
+	State    string // as the words of devices name it
+	Kind     string // the shape of the state
+	Since    time.Time
+	Words    string // the last that was said; "": nothing, or not for who looks
+}
+
+// Problem is something that needs somebody.
+type Problem struct {
+	Bad      bool   // it does not work, otherwise it is worth a look
+	What, Do string // sentences
+	Path     string // where it is looked after; "": nowhere
+}
+
+// Today sums up the turns since midnight.
+type Today struct {
+	Turns, Failed, Cut int
+	P50, P95           time.Duration // zero: no turn tells
+	Micros             int64         // millionths of the currency
+	Currency           string
+	Unpriced           int // turns without a known price
+}
+
+// Source tells what the page shows. person is the id of an account whose devices alone count, "" all. Its methods may be
+// called at the same time.
+type Source interface {
+	Connected(ctx context.Context, person string) ([]Device, error)
+	Known(ctx context.Context, person string) (int, error) // devices
+	Problems(ctx context.Context, lang text.Lang) ([]Problem, error)
+	Today(ctx context.Context, person string) (Today, error)
+}
+
+// Page shows the overview.
+type Page struct {
+	site *ui.Site
+	from Source
+}
+
+// New returns the page.
+func New(site *ui.Site, from Source) *Page { return &Page{site, from} }
+
+var anybody = account.Need{Role: account.Viewer, Scope: account.Admin}
+
+// Routes are those of the page.
+func (p *Page) Routes() []access.Route {
+	return []access.Route{p.site.Page("GET /console/overview", access.Route{Need: anybody}, p.show)}
+}
+
+// Topics lists the live parts.
+func (p *Page) Topics() []live.Topic {
+	return []live.Topic{{Name: Topic, Need: anybody, Parts: func(r *http.Request, _ string) ([]live.Part, error) {
+		s, err := p.state(r)
+		if err != nil {
+			return nil, err
+		}
+		html, err := p.site.Fragment(r, "overview-now", s)
+		return []live.Part{{ID: "overview", HTML: html}}, err
+	}}}
+}
+
+// state holds the content of the page.
+type state struct {
+	Connected []Device
+	Known     int
+	Problems  []Problem
+	Today     Today
+	Owner     bool
+	May       bool // talk
+}
+
+func (p *Page) state(r *http.Request) (s state, err error) {
+	who, ctx := access.PersonOf(r), r.Context()
+	s.Owner, s.May = who.Is(account.Owner), who.Is(account.Member)
+	person := ""
+	if s.May && !s.Owner {
+		person = who.ID
+	}
+	if s.Connected, err = p.from.Connected(ctx, person); err != nil {
+		return s, err
+	}
+	for i := range s.Connected {
+		if !s.May { // a viewer sees that it works, and nothing that was said
+			s.Connected[i].Words, s.Connected[i].ID = "", ""
+		}
+	}
+	if s.Known, err = p.from.Known(ctx, person); err != nil {
+		return s, err
+	}
+	if s.Owner {
+		if s.Problems, err = p.from.Problems(ctx, ui.Lang(r)); err != nil {
+			return s, err
+		}
+	}
+	s.Today, err = p.from.Today(ctx, person)
+	return s, err
+}
+
+func (p *Page) show(w http.ResponseWriter, r *http.Request) {
+	s, err := p.state(r)
+	if err != nil {
+		p.site.Refused(w, r, err)
+		return
+	}
+	p.site.Show(w, r, "overview", ui.Content{Title: p.site.Say(r, "overview/title"), Data: s})
+}
+
+// Cost returns the price of the turns, with the owner's currency.
+func (t Today) Cost() string {
+	cost := strconv.FormatFloat(float64(t.Micros)/1e6, 'f', 4, 64)
+	if t.Currency == "" {
+		return cost
+	}
+	return cost + " " + t.Currency
+}

@@ -1,0 +1,179 @@
+// Package setup is the page on which somebody becomes the owner of a new server, and is led to the first talk.
+package setup
+
+import (
+	"context"
+	"embed"
+	"net/http"
+	"slices"
+	"time"
+
+	"xiaozhi/console/live"
+	"xiaozhi/console/ui"
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
+)
+
+// Files are the templates of the page.
+//
+//go:embed *.html
+var Files embed.FS
+
+// Topic is what the page follows: speakers that call.
+const Topic = "setup"
+
+// Speaker is a device that has called and that nobody has accepted.
+type Speaker struct {
+	ID, Board, Code, Remote string
+	Seen                    time.Time
+}
+
+// Role is one of the parts that services play: who hears, thinks, or speaks.
+type Role struct {
+	Name    string   // asr, llm, tts
+	Members []string // of its chain, the first one first
+	Own     bool     // only what comes with the program is there
+}
+
+// Source tells what the page shows, and does what people decide on it. Its methods may be called at the same time.
+type Source interface {
+	HasOwner(ctx context.Context) bool
+	Speakers(ctx context.Context) []Speaker
+	Accept(ctx context.Context, by account.Person, id string) error
+	Addresses() []string // that speakers can be given, the likeliest first
+	Roles() []Role
+}
+
+// Page leads through the setup.
+type Page struct {
+	site *ui.Site
+	door access.Door
+	from Source
+}
+
+// New returns the page.
+func New(site *ui.Site, door access.Door, from Source) *Page { return &Page{site, door, from} }
+
+// steps are those after there is an owner.
+var steps = []string{"owner", "services", "speakers", "address"}
+
+var owners = account.Need{Role: account.Owner, Scope: account.Admin}
+
+const path = ui.Prefix + "setup"
+
+// Routes are those of the page.
+func (p *Page) Routes() []access.Route {
+	open := func(pattern string, h http.HandlerFunc) access.Route {
+		return access.Route{Pattern: pattern, For: access.Anyone, Handler: p.door.OwnPage(h, p.site.Refused), Refused: p.site.Refused}
+	}
+	routes := []access.Route{open("GET "+path, p.first), open("POST "+path, p.found)}
+	for _, step := range steps[1:] {
+		routes = append(routes, p.site.Page("GET "+path+"/"+step, access.Route{Need: owners}, func(w http.ResponseWriter, r *http.Request) { p.show(w, r, step, nil) }))
+	}
+	return append(routes, p.site.Page("POST "+path+"/speakers", access.Route{Need: owners}, p.accept))
+}
+
+// Topics lists the live parts.
+func (p *Page) Topics() []live.Topic {
+	return []live.Topic{{Name: Topic, Need: owners, Parts: func(r *http.Request, _ string) ([]live.Part, error) {
+		html, err := p.site.Fragment(r, "setup-waiting", p.state(r, "speakers"))
+		return []live.Part{{ID: "waiting", HTML: html}}, err
+	}}}
+}
+
+// state holds the content of a step.
+type state struct {
+	Step      string
+	Steps     []mark
+	Speakers  []Speaker
+	Addresses []string
+	Roles     []Role
+	Code      ui.QR
+	Next      string // path
+}
+
+// mark is a step in the bar.
+type mark struct {
+	Name       string
+	Here, Done bool
+}
+
+func (p *Page) state(r *http.Request, step string) state {
+	at := slices.Index(steps, step)
+	s := state{Step: step, Next: ui.Home}
+	for i, name := range steps {
+		s.Steps = append(s.Steps, mark{name, i == at, i < at})
+	}
+	if at+1 < len(steps) {
+		s.Next = path + "/" + steps[at+1]
+	}
+	switch step {
+	case "services":
+		s.Roles = p.from.Roles()
+	case "speakers":
+		s.Speakers = p.from.Speakers(r.Context())
+	case "address":
+		s.Speakers, s.Addresses = p.from.Speakers(r.Context()), p.from.Addresses()
+		if len(s.Addresses) > 0 {
+			s.Code = ui.QROf(s.Addresses[0])
+		}
+	}
+	return s
+}
+
+func (p *Page) show(w http.ResponseWriter, r *http.Request, step string, f *ui.Form) {
+	p.site.Show(w, r, "setup-"+step, ui.Content{Title: p.site.Say(r, "setup/"+step), Data: p.state(r, step), Form: f})
+}
+
+// first asks who owns the server, while nobody does.
+func (p *Page) first(w http.ResponseWriter, r *http.Request) {
+	if p.from.HasOwner(r.Context()) {
+		p.site.NotFound(w, r)
+		return
+	}
+	p.show(w, r, "owner", nil)
+}
+
+// found makes the owner.
+func (p *Page) found(w http.ResponseWriter, r *http.Request) {
+	if p.from.HasOwner(r.Context()) {
+		p.site.NotFound(w, r)
+		return
+	}
+	f, ok := p.site.Form(w, r)
+	if !ok {
+		return
+	}
+	if f.Raw("password") != f.Raw("again") {
+		f.Wrong("again", p.site.Say(r, "setup/passwords-differ"))
+	}
+	if f.Valid() {
+		err := p.door.Found(w, r, f.Get("code"), account.NewUser{Name: f.Get("name"), Password: f.Raw("password")})
+		if err == nil {
+			ui.Redirect(w, r, path+"/services")
+			return
+		}
+		if !p.site.Explain(w, r, f, ui.FieldOf(err), err) {
+			return
+		}
+	}
+	p.show(w, r, "owner", f)
+}
+
+// accept makes speakers the owner's that have called.
+func (p *Page) accept(w http.ResponseWriter, r *http.Request) {
+	f, ok := p.site.Form(w, r)
+	if !ok {
+		return
+	}
+	for _, id := range f.All("mine") {
+		if err := p.from.Accept(r.Context(), access.PersonOf(r), id); err != nil && !p.site.Explain(w, r, f, "", err) {
+			return
+		}
+	}
+	if !f.Valid() {
+		p.show(w, r, "speakers", f)
+		return
+	}
+	ui.Redirect(w, r, path+"/address")
+}
