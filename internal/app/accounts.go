@@ -15,6 +15,8 @@ import (
 
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/pairing"
+	"xiaozhi/console/talk"
+	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
@@ -71,13 +73,24 @@ func foundOwner(ctx context.Context, s *account.Service, c config.Console) error
 	return nil
 }
 
-// ownerBanner says how somebody becomes the owner, while nobody is.
-func (a *App) ownerBanner(ctx context.Context, w io.Writer) {
+// ownerBanner says how somebody becomes the owner, while nobody is. at are the addresses of the server.
+func (a *App) ownerBanner(ctx context.Context, w io.Writer, at []net.Listener) {
 	if a.accounts == nil {
 		return
 	}
-	if code := a.accounts.SetupCode(ctx); code != "" {
+	code := a.accounts.SetupCode(ctx)
+	switch {
+	case code == "":
+	case a.web.console == nil:
 		fmt.Fprintf(w, "%s\n\n", message.Both("app/setup", code))
+	default:
+		fmt.Fprintln(w, message.Both("app/setup-page"))
+		for _, l := range at {
+			for _, host := range reachable(l.Addr()) {
+				fmt.Fprintf(w, "  http://%s%ssetup#%s\n", host, ui.Prefix, code)
+			}
+		}
+		fmt.Fprintln(w)
 	}
 }
 
@@ -173,4 +186,19 @@ func ownDevices(a *App, owner func(ctx context.Context, id string) (string, erro
 		{Pattern: "POST /api/v1/devices", For: access.People, Need: claim, Handler: a.web.told(pairing.Claim(o, owned))},
 		{Pattern: "PUT /api/v1/devices/{id}/name", For: access.People, Need: own, Owner: whose, Handler: a.web.told(pairing.Rename(o))},
 	}
+}
+
+// talkDesk makes what lets browsers talk. Where nobody can log in it lets nobody in.
+func talkDesk(a *App, guard *access.Guard) *talk.Desk {
+	return talk.NewDesk(talk.Options{
+		Session: func(r *http.Request) (account.Person, error) { return access.Session(guard, r) },
+		Page: func(r *http.Request, p account.Person, id string) (identity.Guest, error) {
+			guest, created, err := identity.Pages{Book: a.book}.Admit(r.Context(), id, p.Name)
+			if err != nil || !created {
+				return guest, err
+			}
+			return guest, a.accounts.Give(r.Context(), p.Actor(addressOf(r.RemoteAddr)), id, p.Name)
+		},
+		Sessions: a.devices,
+	})
 }

@@ -272,7 +272,12 @@ func phrasesAhead() []string {
 
 // api serves the agents to people and programs. A nil store knows no owners of devices.
 func (c *crew) api(guard *access.Guard, stored *store.Store) *roster.API {
-	return &roster.API{Roster: c.roster, Guard: guard, Device: identity.ParseID, DeviceOwner: func(ctx context.Context, id string) (string, error) {
+	return &roster.API{Roster: c.roster, Guard: guard, Device: identity.ParseID, DeviceOwner: deviceOwner(stored)}
+}
+
+// deviceOwner returns what finds the account that a device belongs to; "": nobody's.
+func deviceOwner(stored *store.Store) func(ctx context.Context, id string) (string, error) {
+	return func(ctx context.Context, id string) (string, error) {
 		if stored == nil {
 			return "", nil
 		}
@@ -281,7 +286,7 @@ func (c *crew) api(guard *access.Guard, stored *store.Store) *roster.API {
 			return "", nil
 		}
 		return d.OwnerID, err
-	}}
+	}
 }
 
 // storedAgents keeps agents in the store.

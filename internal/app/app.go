@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,9 +26,16 @@ import (
 	"xiaozhi/connection/provision"
 	"xiaozhi/connection/request"
 	"xiaozhi/connection/websocket"
+	"xiaozhi/console"
+	"xiaozhi/console/talk"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/contact"
+	"xiaozhi/internal/contact/watch"
+	"xiaozhi/internal/doctor"
+	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/lab"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/device"
@@ -58,7 +67,7 @@ type App struct {
 	cfg     *config.Config
 	options Options
 	log     *slog.Logger // that of the options, and the tail
-	tail    *logTail
+	seen    seen
 	report  *report
 	life    *lifecycle
 
@@ -77,6 +86,18 @@ type App struct {
 	endpoint   http.Handler // where tool servers dial in; nil: nowhere
 	recorders  recorders
 	ready      atomic.Bool // the chains' first engines are loaded
+}
+
+// seen collects what was noticed lately.
+type seen struct {
+	tail    *logTail
+	devices watch.Devices // their contacts
+	fleet   *fleet.Fleet  // what they do
+	dates   dates
+	open    []string       // addresses at which the server listens; set before it serves
+	safe    []string       // the same of HTTPS
+	dangers []string       // of the way in which it was started
+	doctor  *doctor.Doctor // that looks at all of it
 }
 
 // load measures how busy the process is while Watch runs.
@@ -101,9 +122,10 @@ func newApp(cfg *config.Config, o Options) *App {
 	tail := &logTail{}
 	log := slog.New(slog.NewMultiHandler(o.Log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
 	a := &App{
-		cfg: cfg, options: o, log: log, tail: tail, report: &report{log: log}, life: &lifecycle{log: log}, outside: newOutside(),
+		cfg: cfg, options: o, log: log, seen: seen{tail: tail, devices: watch.Devices{Log: contact.New(nil)}, fleet: fleet.New()}, report: &report{log: log}, life: &lifecycle{log: log}, outside: newOutside(),
 		forgetting: forgetting{times: map[string]int{}}, load: connection.NewSchedulerLag(cfg.Server.MaxLateness, log),
 	}
+	a.seen.doctor = doctor.New(doctor.Options{Check: examiner{a}.examine, Contacts: a.seen.devices.Log})
 	// Before anybody has a copy of outside.
 	a.outside.named = func(id string) string { return cmp.Or(cfg.Devices.ByID[id].Name, a.book.Name(id)) }
 	a.outside.given = func(name string) bool {
@@ -119,6 +141,9 @@ func (a *App) assemble(ctx context.Context) error {
 	cfg, folder := a.cfg, filepath.Join(a.options.Data, "prompts")
 	texts, err := prompts.Load(folder)
 	if err != nil {
+		return err
+	}
+	if err := newHTTPS(cfg, a.options.Data, a.log).look(a.report); err != nil {
 		return err
 	}
 	if err := a.openStore(ctx); err != nil {
@@ -156,9 +181,10 @@ func (a *App) assemble(ctx context.Context) error {
 	o.Prompt, a.cast, a.crew.shop = prompt, newCast(players), e.made
 	a.cast.main = agentEngines{asr: e.asr, llm: e.llm, tts: e.tts, vision: e.vision, duplex: e.duplex}
 	book := a.reminders(ctx, a.stored)
-	o.Features = features(book, musicLibrary{tools.Music})
+	a.outside.letters = officeOf(ctx, a.stored, a.life, a.log)
+	o.Features = features(book, a.outside.letters, musicLibrary{tools.Music})
 	a.life.atEnd(o.Devices.Close)
-	a.life.later(func(context.Context) error { return o.Tokens.Load() })
+	a.life.later(func(context.Context) error { return agent.Preload(o) })
 	a.life.later(func(ctx context.Context) error {
 		return agent.Prewarm(ctx, o, phrasesAhead(), languagesAhead(cfg.Server.Language), "")
 	})
@@ -186,28 +212,34 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 	if err := a.openBook(ctx, a.records()); err != nil {
 		return err
 	}
-	if err := agent.Preload(o); err != nil {
-		return err
-	}
+	a.seen.devices.Knows, a.seen.devices.Ours = a.book.Knows, examiner{a}.asksItself
+	a.seen.fleet.SetSources(fleetSources(a))
 	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
 	seen.spare = f.strangers.spare
 	f.limits = router.Options{
 		Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs,
 		Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log,
 	}
-	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }, a.crew.roster.Forget} {
+	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }, a.crew.roster.Forget, a.seen.devices.Log.Forget, a.seen.fleet.Forget} {
 		a.forgetting.also(atOnce(drop))
 	}
 	a.devices = connection.New(connection.Options{
 		Identify: a.book.Arrive, NewConversation: f.conversation, NewTools: f.tools, NewThings: f.thingsOf, NewLight: f.light, Settings: f.settings,
-		NewFarewell: f.farewell, Asked: askedOf(a.stored), VisionPath: request.VisionPath, Load: a.load,
+		NewFarewell: f.farewell, Asked: askedOf(a.stored), Report: a.seen.devices.Met, VisionPath: request.VisionPath, Load: a.load,
 		MaxDevices: cfg.Server.MaxDevices, Language: cfg.Server.Language, Log: a.log,
 	})
 	if err := languages(ctx, a.stored, a.devices); err != nil {
 		return err
 	}
-	a.web, err = a.paths(seen)
-	return err
+	if a.web, err = a.paths(seen); err != nil {
+		return err
+	}
+	if err := openConsole(a); err != nil {
+		return err
+	}
+	a.web.lab = labOf(ctx, a, f)
+	a.web.more = append(a.web.lab.Routes(), pages(a)...)
+	return nil
 }
 
 // web lets requests in: those of devices, which no mux may clean, and all others.
@@ -215,6 +247,14 @@ type web struct {
 	front func(next http.Handler) http.Handler // the paths of devices
 	told  func(next http.Handler) http.Handler // for handlers that count by address: a trusted proxy says it
 	guard *access.Guard
+	from  func(r *http.Request) netip.Addr // whoever asks, as a trusted proxy says it
+	names []string                         // of this server
+	https *https
+	desk  *talk.Desk     // of pages that talk
+	more  []access.Route // of parts that know the program by small interfaces
+	lab   *lab.API       // what is tried beside the talks; nil without a store
+
+	console *console.Console // nil: there are no pages
 }
 
 // paths makes the handlers of all paths that devices ask.
@@ -228,16 +268,32 @@ func (a *App) paths(seen *pictures) (w web, err error) {
 	if err != nil {
 		return w, err
 	}
-	ota, err := provision.New(provision.Options{Registry: a.devices, Requests: requests, Auth: auth, Book: a.book, ZoneOf: cfg.ZoneOf, Log: a.log})
+	ota, err := provision.New(provision.Options{
+		Registry: a.devices, Requests: requests, PlainPort: plainPort(cfg.Server), Auth: auth, Book: a.book, ZoneOf: cfg.ZoneOf, Report: a.seen.devices.Asked, Log: a.log,
+	})
 	if err != nil {
 		return w, err
 	}
-	talk := websocket.New(websocket.Options{Registry: a.devices, Requests: requests, Log: a.log})
 	look := camera.New(camera.Options{Registry: a.devices, Requests: requests, Explainer: seen, Log: a.log})
-	w.front = func(next http.Handler) http.Handler { return talk.Wrap(ota.Wrap(look.Wrap(next))) }
-	w.told = requests.Told
-	w.guard = access.New(access.Options{Accounts: a.accounts, Remote: requests.Remote, Secure: requests.Secure, OwnHost: requests.OwnHost, Device: identity.ParseID, Log: a.log})
+	w.from = requests.Remote
+	w.told, w.names, w.https = requests.Told, requests.Names(), newHTTPS(cfg, a.options.Data, a.log)
+	w.guard = access.New(access.Options{Accounts: a.accounts, Remote: requests.Remote, Secure: requests.Secure, OwnHost: requests.OwnHost, Device: identity.ParseID, PublicName: publicName(cfg.Server.PublicURL), Log: a.log})
+	w.desk = talkDesk(a, w.guard)
+	sockets := websocket.New(websocket.Options{Registry: a.devices, Requests: requests, Tickets: w.desk, Report: a.seen.devices.Arrived, Log: a.log})
+	w.front = func(next http.Handler) http.Handler { return sockets.Wrap(ota.Wrap(look.Wrap(next))) }
 	return w, nil
+}
+
+// publicName returns the name in the public URL of a server that is reached by https from the Internet; "" if it is not.
+func publicName(publicURL string) string {
+	u, err := url.Parse(publicURL)
+	if err != nil || u.Scheme != "https" && u.Scheme != "wss" || !request.IsPublic(publicURL) {
+		return ""
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // Report writes what was found, for people.

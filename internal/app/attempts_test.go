@@ -1,11 +1,13 @@
 package app
 
 import (
-	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"xiaozhi/agent"
+	"xiaozhi/agent/turn"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/timeline"
 	"xiaozhi/store"
@@ -19,25 +21,23 @@ func TestAttemptsAreKeptWithTheirCost(t *testing.T) {
 	}}
 	begun := time.Now()
 	var turn store.Turn
-	k.spent(&turn, []timeline.Attempt{
+	k.spent(&turn, &timeline.Figures{Attempts: []timeline.Attempt{
 		{Op: "recognize", Provider: "ears", Asked: begun, Took: time.Second, Outcome: timeline.Answered, Sound: 10 * time.Second},
 		{Op: "think", Provider: "gone", Asked: begun.Add(time.Second), Took: time.Second, Outcome: timeline.Failed, Fault: strings.Repeat("no ", 100)},
 		{Op: "think", Provider: "brain", Asked: begun.Add(2 * time.Second), First: 300 * time.Millisecond, Took: time.Second, Outcome: timeline.Answered, Tokens: timeline.Tokens{Prompt: 1000, Completion: 100}, Cached: 400},
 		{Op: "speak", Provider: "voice", Asked: begun.Add(3 * time.Second), First: time.Microsecond, Took: time.Second, Outcome: timeline.Lost, Characters: 10},
-	})
+	}}, nil)
 	if want := 100000 + 600 + 200 + 200 + 30000; turn.CostMicros != want {
 		t.Errorf("the turn cost %d millionths, want %d", turn.CostMicros, want)
 	}
 	if turn.TokensIn != 1000 || turn.TokensOut != 100 || turn.TTSChars != 10 || turn.ASRSound != 10*time.Second {
 		t.Errorf("%+v", turn)
 	}
-	var kept struct {
-		Attempts []keptAttempt `json:"attempts"`
-	}
-	if err := json.Unmarshal([]byte(turn.Spans), &kept); err != nil || len(kept.Attempts) != 4 {
+	kept, err := timeline.ReadSpans(turn.Spans)
+	if err != nil || len(kept.Attempts) != 4 {
 		t.Fatalf("%s: %v", turn.Spans, err)
 	}
-	if a := kept.Attempts[1]; a.At != 1000 || a.Outcome != timeline.Failed || len(a.Fault) > maxFault+4 || a.Fault == "" {
+	if a := kept.Attempts[1]; a.At != 1000 || a.Outcome != timeline.Failed || len(a.Fault) > 164 || a.Fault == "" {
 		t.Errorf("%+v", a)
 	}
 	if a := kept.Attempts[3]; a.First != 1 || a.Cost != 0.03 {
@@ -48,7 +48,33 @@ func TestAttemptsAreKeptWithTheirCost(t *testing.T) {
 		many = append(many, timeline.Attempt{Op: "think", Provider: "brain", Asked: begun, Outcome: timeline.Answered})
 	}
 	turn = store.Turn{}
-	if k.spent(&turn, many); turn.Spans == "" || len(turn.Spans) > maxSpans {
+	if k.spent(&turn, &timeline.Figures{Attempts: many}, nil); turn.Spans == "" || len(turn.Spans) > 8<<10 {
 		t.Errorf("%d bytes of spans", len(turn.Spans))
+	}
+}
+
+// TestInterruptedAreFound: a search for interrupted turns knows the causes by what conversations call them.
+func TestInterruptedAreFound(t *testing.T) {
+	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "x.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Devices.Commit(t.Context(), store.DeviceChange{Save: []store.Identity{{ID: "m", Address: "m", State: store.DevicePaired, FirstAt: time.Now()}}}); err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{store: s, deviceID: "m", valid: func(keep func()) { keep() }}
+	for cause, want := range map[error]bool{turn.ErrBargeIn: true, turn.ErrAborted: true, turn.ErrReplaced: true, turn.ErrDone: false, turn.ErrFailed: false, turn.ErrNoSpeech: false, turn.ErrPaused: false} {
+		k.Turn(&agent.Turn{Talk: agent.Talk{ID: cause.Error(), Began: time.Now(), Turns: 1}, At: time.Now(), Kind: agent.TurnSaid, Cause: cause})
+		if err := s.Log.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		l, err := s.Talks.List(t.Context(), store.TalkFilter{Interrupted: true}, store.Page{Limit: 1})
+		if found := err == nil && len(l.Talks) == 1; found != want {
+			t.Errorf("%q: found %v, %v", cause, found, err)
+		}
+		if err := s.DeleteTalk(t.Context(), cause.Error()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -11,12 +11,15 @@ import (
 	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/agent/feature/basics"
 	"xiaozhi/agent/feature/job"
+	"xiaozhi/agent/feature/mail"
 	"xiaozhi/agent/feature/music"
 	"xiaozhi/agent/feature/remote"
 	"xiaozhi/agent/record"
 	"xiaozhi/connection"
 	"xiaozhi/connection/identity"
+	"xiaozhi/internal/contact/watch"
 	"xiaozhi/internal/directory"
+	"xiaozhi/internal/fleet"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/device"
@@ -25,6 +28,7 @@ import (
 	"xiaozhi/mcp/light"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
+	"xiaozhi/providers/transport"
 )
 
 // factory makes what a device gets when it connects: its conversation and the
@@ -58,19 +62,27 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	limits.Deny = slices.Concat(limits.Deny, own.Deny)
 	kept := a.keeper(s, devices...)
 	options.Keeper = kept.orNone()
-	limits.Record = func(rec router.Record) {
-		a.outside.calls.Add(s.DeviceID, rec)
-		kept.call(rec)
+	if !s.Private {
+		limits.Record = func(rec router.Record) {
+			a.outside.calls.Add(s.DeviceID, rec)
+			kept.call(rec)
+		}
 	}
 	limits.Log = a.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
-	tape := a.recorders.talks.Tape(s)
+	seen, talk := a.seen.devices.Talk(s.DeviceID), a.seen.fleet.Talk(s.DeviceID)
+	options = seen.Options(options)
+	options.Phase = talk.Phase
+	tape := a.recorders.tape(s)
 	o, limits := tape.Wrap(options, limits)
 	tools := router.New(limits, tape.Sources(sources...)...)
-	c := &conversation{devices: a.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: tools, sources: devices, zone: options.Zone}
+	c := &conversation{devices: a.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: tools, sources: devices, zone: options.Zone, seen: seen, talk: talk, dates: a.seen.dates.note}
 	if a.cfg.MCP.Transcripts {
 		out = c.devices.Transcribe(s.DeviceID, &c.words, out)
 	}
-	c.Conversation = agent.New(o, s, tape.Outbox(out), tools)
+	if s.Private {
+		c.forget = func() { options.Devices.Forget(s.DeviceID) }
+	}
+	c.Conversation = agent.New(o, s, seen.Outbox(tape.Outbox(out)), tools)
 	c.Device = remote.New(c.Conversation, s.DeviceID, tools)
 	return c, nil
 }
@@ -84,7 +96,7 @@ func (f *factory) farewell(s wire.Session, out wire.Outbox, cause error) connect
 func (f *factory) tools(s wire.Session, link connection.Link) connection.Tools {
 	return device.New(device.Options{
 		Send:   func(p json.RawMessage) error { return link.Send(p) },
-		Vision: link.Vision, Lists: f.lists, Device: s.DeviceID, OnTools: f.changed(s), Keep: f.app.keeping(s, toolsName), Log: link.Log,
+		Vision: link.Vision, Lists: f.lists, Device: s.DeviceID, OnTools: f.changed(s), OnList: watch.Lists(f.app.seen.devices.Log, s.DeviceID), Keep: f.app.keeping(s, toolsName), Log: link.Log,
 	})
 }
 
@@ -125,6 +137,10 @@ type conversation struct {
 	sources []mcp.Source // of the device itself
 	words   directory.Transcript
 	zone    *time.Location
+	seen    *watch.Talk                            // its contact
+	talk    *fleet.Talk                            // what it does
+	forget  func()                                 // what was said, once it is over; nil: that is kept
+	dates   func(host string, ahead time.Duration) // takes the clocks of services
 }
 
 var _ directory.Device = (*conversation)(nil)
@@ -134,20 +150,27 @@ func (c *conversation) Run(ctx context.Context) (err error) {
 	recorded := c.tape.Run(ctx)
 	defer func() { recorded(err) }()
 	defer c.tools.Close()
+	if c.forget != nil {
+		defer c.forget()
+	}
 	c.devices.Add(c)
 	defer c.devices.Remove(c)
-	return c.Conversation.Run(ctx)
+	c.talk.Begin()
+	defer c.talk.End()
+	return c.Conversation.Run(transport.WithDates(ctx, c.dates))
 }
 
 // Post hands over what the device did, and records it.
 func (c *conversation) Post(ev wire.Event) error {
 	c.tape.Event(ev)
+	c.seen.Post(ev)
 	return c.Conversation.Post(ev)
 }
 
 // Hear hands over a microphone packet, and records it.
 func (c *conversation) Hear(p wire.Packet) {
 	c.tape.Hear(p)
+	c.seen.Hear()
 	c.Conversation.Hear(p)
 }
 
@@ -175,9 +198,10 @@ func (c *conversation) Call(ctx context.Context, call mcp.Call) (mcp.ActionRespo
 func (c *conversation) Transcript() []directory.Line { return c.words.Lines() }
 
 // features lists what conversations can do beside answering.
-func features(reminders *alarm.Book, songs music.Library) []feature.Feature {
+func features(reminders *alarm.Book, letters *mail.Office, songs music.Library) []feature.Feature {
 	return []feature.Feature{
 		reminders,
+		letters,
 		music.Feature{Library: songs},
 		job.Feature{},
 		basics.Feature{},

@@ -61,9 +61,10 @@ func TestLogTail(t *testing.T) {
 	for i := range tailLines + 5 {
 		log.Info("line", "n", i)
 	}
-	text := tail.Text()
-	if strings.Count(text, "\n") != tailLines || strings.Contains(text, "n=4\n") || !strings.HasSuffix(text, fmt.Sprintf("n=%d\n", tailLines+4)) {
-		t.Errorf("%d lines, …%s", strings.Count(text, "\n"), text[len(text)-80:])
+	for lines, text := range map[int]string{toldLines: tail.Text(), tailLines: tail.All()} {
+		if strings.Count(text, "\n") != lines || strings.Contains(text, fmt.Sprintf("n=%d\n", tailLines+4-lines)) || !strings.HasSuffix(text, fmt.Sprintf("n=%d\n", tailLines+4)) {
+			t.Errorf("%d lines, want %d, …%s", strings.Count(text, "\n"), lines, text[len(text)-80:])
+		}
 	}
 }
 

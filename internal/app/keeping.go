@@ -2,16 +2,15 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/pairing"
 	"xiaozhi/internal/config"
-	"xiaozhi/internal/text"
 	"xiaozhi/internal/timeline"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
 	"xiaozhi/store"
 )
@@ -75,61 +74,26 @@ func prices(cfg *config.Config) map[string]config.Price {
 	return all
 }
 
-// keptAttempt is an attempt as the record of a turn has it, its times in milliseconds.
-type keptAttempt struct {
-	Op       string           `json:"op"`
-	Provider string           `json:"provider"`
-	At       int64            `json:"at"` // from the first attempt of the turn
-	First    int64            `json:"first,omitempty"`
-	Took     int64            `json:"took"`
-	Outcome  timeline.Outcome `json:"outcome"`
-	Fault    string           `json:"fault,omitempty"`
-	Void     bool             `json:"void,omitempty"` // of an answer that was begun too early
-	Cost     float64          `json:"cost,omitempty"`
-}
-
-// The limits of what is kept of attempts.
-const (
-	maxFault = 160 // bytes
-	maxSpans = 8 << 10
-)
-
-// spent puts the attempts of a turn into its record, with what they cost by the owner's prices.
-func (k *keeper) spent(t *store.Turn, attempts []timeline.Attempt) {
-	if len(attempts) == 0 {
-		return
-	}
-	var rows []keptAttempt
-	begun, money := attempts[0].Asked, 0.0
-	for _, a := range attempts {
+// spent puts what a turn did when into its record, with what that cost by the owner's prices.
+func (k *keeper) spent(t *store.Turn, f *timeline.Figures, calls map[string]router.Record) {
+	spans, money := f.Spans(), 0.0
+	for i, a := range f.Attempts {
 		price := k.prices[a.Provider]
 		cost := price.Tokens(providers.Usage{Prompt: a.Tokens.Prompt, Cached: a.Cached, Completion: a.Tokens.Completion}) +
 			price.Hearing(a.Sound) + price.Spoken(a.Characters)
 		money += cost
+		spans.Attempts[i].Cost = cost
 		t.TokensIn += a.Tokens.Prompt
 		t.TokensOut += a.Tokens.Completion
 		t.TTSChars += a.Characters
 		t.ASRSound = max(t.ASRSound, a.Sound)
-		rows = append(rows, keptAttempt{
-			Op: a.Op, Provider: a.Provider, At: a.Asked.Sub(begun).Milliseconds(), First: upMS(a.First), Took: upMS(a.Took),
-			Outcome: a.Outcome, Fault: text.Cut(a.Fault, maxFault), Void: a.Void, Cost: cost,
-		})
+	}
+	for i := range spans.Tools {
+		c := &spans.Tools[i]
+		if rec, ok := calls[c.ID]; ok {
+			c.Ran(rec.Started, rec.Took, string(rec.Kind), rec.Outcome == mcp.ActionTypeError.String(), f.Marks.Zero)
+		}
 	}
 	t.CostMicros = int(money*1e6 + 0.5)
-	for len(rows) > 0 {
-		doc, err := json.Marshal(map[string]any{"attempts": rows})
-		if err == nil && len(doc) <= maxSpans {
-			t.Spans = string(doc)
-			return
-		}
-		rows = rows[:len(rows)-1]
-	}
-}
-
-// upMS is a time in whole milliseconds, at least one if there is any.
-func upMS(d time.Duration) int64 {
-	if d <= 0 {
-		return 0
-	}
-	return max(d.Milliseconds(), 1)
+	t.Spans = spans.String()
 }

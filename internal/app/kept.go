@@ -48,7 +48,7 @@ const (
 // keeper makes the keeper of a session with the sources of its device's tools; nil without a store and for devices that are
 // not known: they have no history.
 func (a *App) keeper(s wire.Session, sources ...mcp.Source) *keeper {
-	if a.stored == nil || s.Unknown {
+	if a.stored == nil || s.Unknown || s.Private {
 		return nil
 	}
 	k := &keeper{
@@ -185,8 +185,15 @@ func (k *keeper) Turn(t *agent.Turn) {
 			Frames: f.Frames, Underruns: f.Underruns, Steps: f.Steps, Speculation: f.Speculation, ASRName: f.ASRName, LLMName: f.LLMName, TTSName: f.TTSName,
 		},
 	}
-	k.spent(&e.Turn, f.Attempts)
+	if f.E2E > 0 { // in whole milliseconds they still add up
+		rest := f.E2E.Truncate(time.Millisecond)
+		for _, part := range []time.Duration{f.EOU, f.ASR, f.TTFS, f.TTFB} {
+			rest -= part.Truncate(time.Millisecond)
+		}
+		e.Turn.Added = rest
+	}
 	calls, messages, at := k.ended(), t.Messages, t.At
+	k.spent(&e.Turn, f, calls)
 	e.Rest = func(e *store.Entry) {
 		e.Messages, e.Calls = storedMessages(messages), storedCalls(messages, calls, at)
 	}

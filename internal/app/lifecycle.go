@@ -52,9 +52,12 @@ func (l *lifecycle) warm(ctx context.Context) {
 
 func (l *lifecycle) warmExtras(ctx context.Context) { l.runAll(ctx, l.extras) }
 
-// runAll runs functions one after the other; failures are only logged.
+// runAll runs functions one after the other until ctx ends; failures are only logged.
 func (l *lifecycle) runAll(ctx context.Context, all []func(context.Context) error) {
 	for _, f := range all {
+		if ctx.Err() != nil {
+			return
+		}
 		if err := f(ctx); err != nil && ctx.Err() == nil {
 			l.log.Warn("engine did not load", "err", err)
 		}

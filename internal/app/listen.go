@@ -4,13 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
+	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/certificate"
+	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
 )
 
@@ -114,4 +123,113 @@ func reachable(addr net.Addr) []string {
 		}
 	}
 	return append(out, local...)
+}
+
+// authorityPath is where browsers get the certificate of the authority that is to be trusted.
+const authorityPath = "/console/ca.crt"
+
+// tlsFolder holds the authority of this server, below the data folder.
+const tlsFolder = "tls"
+
+// https opens the listener for browsers and shows its certificate. Its methods are for one goroutine, but ServeHTTP.
+type https struct {
+	tls    config.TLS
+	folder string // of the authority
+	source *certificate.Source
+	log    *slog.Logger
+}
+
+func newHTTPS(cfg *config.Config, data string, log *slog.Logger) *https {
+	return &https{tls: cfg.Server.TLS, folder: filepath.Join(data, tlsFolder), log: log}
+}
+
+// look reads the files of the certificate and reports what is wrong with them, and what is shown.
+func (h *https) look(to *report) error {
+	t := h.tls
+	switch {
+	case t.Listen == "":
+		return nil
+	case t.Cert == "":
+		to.line("  TLS  " + message.Both("app/tls-made", h.folder))
+		return nil
+	}
+	pair, err := certificate.Read(t.Cert, t.Key)
+	if err != nil {
+		return err
+	}
+	to.line("  TLS  " + message.Both("app/tls-files", t.Cert, pair.Leaf.NotAfter.Format(time.DateOnly), strings.Join(certificate.Hosts(pair.Leaf), " ")))
+	if trouble := certificate.Trouble(t.Cert, pair, time.Now()); trouble != "" {
+		to.line("     ! " + trouble)
+		h.log.Warn("certificate", "why", trouble)
+	}
+	return nil
+}
+
+// open makes the certificate ready for the names of this server, and opens its address, if it has one.
+func (h *https) open(ctx context.Context, names []string) (all []net.Listener, err error) {
+	if h.tls.Listen == "" {
+		return nil, nil
+	}
+	h.source, err = certificate.Open(certificate.Options{
+		Cert: h.tls.Cert, Key: h.tls.Key, Dir: h.folder, Names: append(slices.Clone(names), "localhost"), Addresses: ownInterfaces, Log: h.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if all, err = listenAll(ctx, []string{h.tls.Listen}); err != nil {
+		err = fmt.Errorf("server.tls.listen: %w", err)
+	}
+	return all, err
+}
+
+// ownInterfaces lists the addresses of this machine.
+func ownInterfaces() (all []netip.Addr) {
+	found, _ := net.InterfaceAddrs() // none, where the system does not tell
+	for _, a := range found {
+		if n, ok := a.(*net.IPNet); ok {
+			if at, ok := netip.AddrFromSlice(n.IP); ok {
+				all = append(all, at.Unmap())
+			}
+		}
+	}
+	return all
+}
+
+// plainPort returns the port of HTTP that devices use where HTTPS has a certificate that they do not accept; "": they
+// accept it, are told another address, or there is no HTTPS.
+func plainPort(s config.Server) string {
+	if s.TLS.Listen == "" || s.TLS.Cert != "" || s.PublicURL != "" || len(s.Listen) == 0 {
+		return ""
+	}
+	_, port, _ := net.SplitHostPort(s.Listen[0]) // the config has checked it
+	return port
+}
+
+// banner tells a person where browsers ask by HTTPS, and how they come to trust it.
+func (h *https) banner(w io.Writer, safe, plain []net.Listener) {
+	if len(safe) == 0 {
+		return
+	}
+	fmt.Fprintln(w, message.Both("app/tls"))
+	for _, host := range reachable(safe[0].Addr()) {
+		fmt.Fprintf(w, "  https://%s/\n", host)
+	}
+	if h.source.Authority() != nil && len(plain) > 0 {
+		if hosts := reachable(plain[0].Addr()); len(hosts) > 0 {
+			fmt.Fprintf(w, "  %s\n", message.Both("app/tls-authority", "http://"+hosts[0]+authorityPath, h.source.Fingerprint()))
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// ServeHTTP gives the certificate of this server's authority to whoever wants to trust it.
+func (h *https) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	if h.source == nil || h.source.Authority() == nil {
+		access.Refuse(w, http.StatusNotFound, "app/tls-none", message.Both("app/tls-none"))
+		return
+	}
+	access.JSONHeaders(w)
+	w.Header().Set("Content-Type", "application/x-x509-ca-cert")
+	w.Header().Set("Content-Disposition", `attachment; filename="xiaozhi-ca.crt"`)
+	_, _ = w.Write(h.source.Authority()) // the other end may be gone
 }

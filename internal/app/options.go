@@ -26,7 +26,7 @@ import (
 func conversationOptions(cfg *config.Config, e engines, texts *prompts.Set, log *slog.Logger) agent.Options {
 	o := agent.Options{
 		VAD: e.vad, ASR: e.asr, LLM: e.llm, TTS: e.tts, Realtime: e.duplex, Phrases: e.brain.Phrases, NoChinese: !e.chinese,
-		Prompts: texts, Devices: agent.NewDevices(), Tokens: &history.TokenCounter{},
+		Prompts: texts, Devices: agent.NewDevices(), Tokens: history.Tokens,
 		Name: cfg.Agent.Name, Prompt: cfg.Agent.Prompt, MaxSteps: cfg.Agent.MaxSteps, HistoryTokens: cfg.Agent.HistoryTokens,
 		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, StopWords: append(agent.StopWords(), cfg.Agent.StopWords...), Zone: cfg.Server.Zone(),
 		MaxCalls: cfg.Tools.MaxPerTurn, MaxDaily: cfg.Tools.MaxPerDay,

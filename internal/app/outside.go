@@ -13,9 +13,14 @@ import (
 	"strings"
 
 	"xiaozhi/agent/feature"
+	"xiaozhi/agent/feature/mail"
 	"xiaozhi/agent/feature/remote"
+	"xiaozhi/connection/identity"
+	"xiaozhi/console/api"
+	"xiaozhi/internal/access"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/directory"
+	"xiaozhi/internal/fleet"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
@@ -34,11 +39,14 @@ type outside struct {
 	devices *directory.Devices
 	calls   *router.Journal        // of all devices, connected or not
 	named   func(id string) string // what a device is called now, which may be another name than when it connected
+	letters *mail.Office           // what devices are to be told, connected or not; set before devices connect
 	given   func(name string) bool // whether a device, connected or not, is called so
 }
 
 func newOutside() outside {
-	return outside{directory.New(), router.NewJournal(), func(string) string { return "" }, func(string) bool { return false }}
+	return outside{
+		devices: directory.New(), calls: router.NewJournal(), named: func(string) string { return "" }, given: func(string) bool { return false },
+	}
 }
 
 // Named reports whether a device, connected or not, is called so.
@@ -169,7 +177,7 @@ func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set, fro
 		o.Offer.Devices, o.Offer.Local, o.Offer.Prompts = a.outside, own, set
 		o.Offer.Acts, o.Offer.States = a.outside.acts(), a.outside.states
 		o.Offer.Config = cfg.Redacted
-		o.Offer.LogTail = a.tail.Text
+		o.Offer.LogTail = a.seen.tail.Text
 		if cfg.MCP.Transcripts {
 			o.Offer.Transcript = a.outside.transcript
 		}
@@ -233,4 +241,42 @@ func gatewayAccess(c *config.Config) gateway.Access {
 		a.Tokens = append(a.Tokens, catalog.Token{Name: t.Name, Token: string(t.Token), ReadOnly: t.ReadOnly, Streams: t.Streams, Rate: t.Rate})
 	}
 	return a
+}
+
+// forPrograms are the routes by which programs see devices and services, and have devices say something.
+func forPrograms(a *App, owner func(ctx context.Context, id string) (string, error)) []access.Route {
+	now := condition{a.cfg, a.cast, a.crew, a.report.left}
+	return api.Routes(api.Options{
+		Guard: a.web.guard, Fleet: a.seen.fleet, Letters: a.outside.letters, ID: identity.ParseID, Owner: owner,
+		Find: func(id string) (remote.Device, error) { return a.outside.devices.Find(id) },
+		Chains: func(_ context.Context, whole bool) (any, error) {
+			all := now.chains()
+			for _, c := range all.Chains {
+				for i := range c.Members {
+					if !whole { // what services say may name accounts and addresses
+						c.Members[i].Fault, c.Members[i].About = "", ""
+					}
+				}
+			}
+			return all, nil
+		},
+	})
+}
+
+// fleetSources tell what this server knows of devices.
+func fleetSources(a *App) fleet.Sources {
+	return fleet.Sources{
+		Known: a.book.List, Contacts: a.seen.devices.Log.List, Named: a.outside.named, Agent: a.crew.agentOf,
+		Details: func(ctx context.Context) (map[string]fleet.Detail, error) {
+			if a.stored == nil {
+				return nil, nil
+			}
+			all := map[string]fleet.Detail{}
+			rows, err := a.stored.Devices.Presences(ctx)
+			for _, r := range rows {
+				all[r.DeviceID] = fleet.Detail{Owner: r.OwnerID, Talked: r.TurnAt}
+			}
+			return all, err
+		},
+	}
 }

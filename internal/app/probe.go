@@ -181,6 +181,9 @@ type MemberState struct {
 	Given     time.Time       `json:"given,omitzero"`
 	Fault     string          `json:"fault,omitempty"` // of its last failure, in both languages, or why it is left out
 	Failed    time.Time       `json:"failed,omitzero"`
+
+	why  error // of Fault; nil: there is none
+	free bool  // it has no keys
 }
 
 // LeftOut is the condition of a member that could not be made.
@@ -254,14 +257,14 @@ func (a condition) chains() States {
 	return all
 }
 
-// isFree reports whether the service of a name has no keys.
+// isFree reports whether the service of a name is used without a key.
 func isFree(cfg *config.Config, kinds []service.Kind, name string) bool {
-	kind := name
+	kind, key := name, false
 	if p, ok := cfg.Providers[name]; ok {
-		kind = p.Type
+		kind, key = p.Type, p.APIKey != ""
 	}
 	k, known := catalog.Find(kinds, kind)
-	return known && k.Free
+	return known && k.Free && !key
 }
 
 // memberState makes a member of the answer.
@@ -269,6 +272,7 @@ func memberState(m chain.State, free bool) MemberState {
 	s := MemberState{
 		Name: m.Name, About: m.About, Condition: m.Condition, Failures: m.Failures, Rest: m.Rest.Milliseconds(),
 		First: float64(m.First.Microseconds()) / 1000, Given: m.Given, Failed: m.Failed,
+		why: m.Fault, free: free,
 	}
 	switch {
 	case errors.Is(m.Fault, chain.ErrLate):
@@ -284,7 +288,7 @@ func (a condition) leftOut(role service.Role) (all []MemberState) {
 	as := map[service.Role]string{service.ASR: "ASR ", service.LLM: "LLM ", service.TTS: "TTS ", service.Vision: "VLM ", service.Realtime: "S2S "}[role]
 	for key, why := range a.left {
 		if name, ok := strings.CutPrefix(key, as); ok {
-			all = append(all, MemberState{Name: name, Condition: LeftOut, Fault: readable(why)})
+			all = append(all, MemberState{Name: name, Condition: LeftOut, Fault: readable(why), why: why})
 		}
 	}
 	slices.SortFunc(all, func(a, b MemberState) int { return strings.Compare(a.Name, b.Name) })
@@ -298,7 +302,11 @@ func Why(err error, free bool) string {
 	if cause == "" {
 		return said(err)
 	}
-	return message.Both(string(cause)) + ": " + said(err)
+	words := said(err)
+	if cause == transport.CauseLanguage { // the words begin with the same
+		words = strings.TrimPrefix(strings.TrimPrefix(words, providers.ErrLanguage.Error()), ": ")
+	}
+	return strings.TrimSuffix(message.Both(string(cause))+": "+words, ": ")
 }
 
 // said returns a provider's words for its failure, without its name.
@@ -309,9 +317,12 @@ func said(err error) string {
 	return transport.Plain(err)
 }
 
-// Language returns the language in which a service is tried: Chinese, or the only one that it knows.
+// Language returns the language in which a service is tried: Chinese, or English if it speaks no Chinese.
 func (s *Services) Language(name string) string {
-	if s.f.typeOf(name) == "pocketsphinx" {
+	kind := s.f.typeOf(name)
+	k, _ := catalog.Find(s.f.kinds, kind)
+	unknown := func(v service.Voice) bool { return len(v.Language) == 0 }
+	if kind == "pocketsphinx" || len(k.Voices) > 0 && !slices.ContainsFunc(k.Voices, unknown) && service.Speaking(k.Voices, "zh") == "" {
 		return "en"
 	}
 	return "zh"

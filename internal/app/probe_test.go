@@ -1,11 +1,13 @@
 package app
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 
 	"xiaozhi/internal/config"
+	"xiaozhi/providers"
 	"xiaozhi/providers/service"
 )
 
@@ -55,5 +57,24 @@ func TestHostsOfRoles(t *testing.T) {
 		if one.Err != nil || !strings.HasSuffix(one.What, test.want) {
 			t.Errorf("%s, %s: %q, %v, want %q", test.name, test.role, one.What, one.Err, test.want)
 		}
+	}
+}
+
+// TestLanguageOfTry: who speaks no Chinese is not tried in it.
+func TestLanguageOfTry(t *testing.T) {
+	s := OpenServices(config.Default(), slog.New(slog.DiscardHandler))
+	defer s.Close()
+	var english []string
+	for _, k := range s.f.kinds {
+		if s.Language(k.Type) == "en" {
+			english = append(english, k.Type)
+		}
+	}
+	if got := strings.Join(english, " "); got != "groq deepgram" || s.Language("pocketsphinx") != "en" {
+		t.Errorf("tried in English: %s", got)
+	}
+	lacks := &providers.Error{Kind: providers.BadRequest, Err: fmt.Errorf("%w: there is no voice for %q", providers.ErrLanguage, "zh")}
+	if got := Why(lacks, false); !strings.HasSuffix(got, `: there is no voice for "zh"`) || strings.Count(got, "language") != 1 {
+		t.Error(got)
 	}
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +20,7 @@ import (
 	"xiaozhi/internal/servicetest/geminilive"
 	"xiaozhi/internal/servicetest/openairealtime"
 	"xiaozhi/internal/servicetest/qwenomni"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/store"
 )
@@ -93,8 +93,8 @@ func (h *harness) kept(ctx context.Context, t *testing.T) (turn store.Turn, aske
 		if len(turns) == 0 || turns[0].Spans == "" {
 			continue
 		}
-		var spans struct{ Attempts []keptAttempt }
-		if err := json.Unmarshal([]byte(turns[0].Spans), &spans); err != nil {
+		spans, err := timeline.ReadSpans(turns[0].Spans)
+		if err != nil {
 			t.Fatal(err)
 		}
 		var all []string

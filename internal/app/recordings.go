@@ -9,9 +9,12 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
+	"xiaozhi/console/talks"
+	"xiaozhi/internal/access"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/recording"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/wire"
 	"xiaozhi/store"
 )
 
@@ -33,6 +36,14 @@ func (r *recorders) open(ctx context.Context, cfg config.Recording, data string,
 		Dir: filepath.Join(data, recordingsFolder), Table: s.Recordings, Flush: s.Log.Flush,
 		Keep: time.Duration(cfg.Days) * 24 * time.Hour, Quota: int64(cfg.Quota), Log: log,
 	})
+}
+
+// tape writes a conversation down, to be played again; nil: nobody does, or nothing of it may be kept.
+func (r *recorders) tape(s wire.Session) *record.Tape {
+	if s.Private {
+		return nil
+	}
+	return r.talks.Tape(s)
 }
 
 // forget deletes the recordings of a device. A disk that does not answer is an error.
@@ -74,4 +85,20 @@ func (r *recorders) trouble() (lines []string) {
 		lines = append(lines, message.Both("app/recording-dropped"))
 	}
 	return lines
+}
+
+// talksOf gives people what was said; nil without a store.
+func talksOf(a *App) *talks.Talks {
+	if a.stored == nil {
+		return nil
+	}
+	return talks.New(talks.Options{Store: a.stored, Sound: a.recorders.turns, Guard: a.web.guard, Days: a.cfg.Recording.Days, Zone: a.cfg.Server.Zone()})
+}
+
+// talkRoutes are the paths by which programs get what was said; without a store there are none.
+func talkRoutes(a *App) []access.Route {
+	if t := talksOf(a); t != nil {
+		return t.Programs()
+	}
+	return nil
 }

@@ -3,10 +3,14 @@ package app
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"xiaozhi/agent/feature/alarm"
+	"xiaozhi/agent/feature/mail"
+	"xiaozhi/internal/letters"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/uptime"
 	"xiaozhi/internal/wire"
 	"xiaozhi/store"
 )
@@ -14,7 +18,7 @@ import (
 // reminders makes the book of all timers and reminders. They are kept in a database, or
 // in memory if there is none.
 func (a *App) reminders(ctx context.Context, kept *store.Store) *alarm.Book {
-	o := alarm.Options{Most: a.cfg.Reminders.PerDevice, KeepOpen: a.cfg.Reminders.KeepOpen, Up: uptime(), Owner: owner, Log: a.log}
+	o := alarm.Options{Most: a.cfg.Reminders.PerDevice, KeepOpen: a.cfg.Reminders.KeepOpen, Up: uptime.Clock(), Owner: owner, Log: a.log}
 	if kept != nil {
 		o.Store = storedReminders{kept.Reminders}
 	}
@@ -23,6 +27,17 @@ func (a *App) reminders(ctx context.Context, kept *store.Store) *alarm.Book {
 	a.forgetting.also(book.Forget)
 	book.Start()
 	return book
+}
+
+// officeOf makes the office of what devices are to be told. Letters are kept in a database, or in memory if there is none.
+func officeOf(ctx context.Context, kept *store.Store, life *lifecycle, log *slog.Logger) *mail.Office {
+	o := mail.Options{Store: mail.NewMemory(), NewID: store.NewID, Log: log}
+	if kept != nil {
+		o.Store = letters.New(kept.Outbox)
+	}
+	office := mail.New(ctx, o)
+	life.atEnd(office.Close)
+	return office
 }
 
 // owner returns the key of a device's reminders. A stranger has none.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
@@ -18,9 +20,9 @@ import (
 	"xiaozhi/internal/lockout"
 )
 
-// TestRoutesDeclareThemselves walks all that the server serves with a session and a token of each role: on paths of
-// devices these change nothing of the answer, nor does a session where only tokens count; paths of people are closed
-// without them.
+// TestRoutesDeclareThemselves walks all that the server serves with a session and a token of each role: each answer but
+// those to devices has the headers of security; on paths of devices these change nothing of the answer, nor does a session
+// where only tokens count; paths of people are closed without them.
 func TestRoutesDeclareThemselves(t *testing.T) {
 	cfg := config.Default()
 	cfg.ASR, cfg.TTS, cfg.LLM = nil, nil, nil
@@ -58,30 +60,45 @@ func TestRoutesDeclareThemselves(t *testing.T) {
 		r.Body = io.NopCloser(strings.NewReader(`{"name":"x","role":"owner","password":"correct horse battery","rev":1}`))
 	}
 	asked := 0
-	ask := func(path string, how func(*http.Request)) int {
-		method, path, ok := strings.Cut(path, " ")
+	ask := func(route access.Route, how func(*http.Request)) int {
+		method, path, ok := strings.Cut(route.Pattern, " ")
 		if !ok {
 			method, path = http.MethodGet, method
 		}
 		r := httptest.NewRequest(method, strings.TrimSuffix(path, "{$}"), nil)
 		asked++
+		if route.Use == access.Stream {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
 		r.Host = "127.0.0.1:8000"
 		r.RemoteAddr = fmt.Sprintf("192.168.7.%d:1", asked%250) // wrong tokens of one address are not looked at for long
 		how(r)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
+		for _, name := range []string{
+			"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy", "Permissions-Policy", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy", "Cache-Control",
+		} {
+			if route.For != access.Devices && w.Header().Get(name) == "" {
+				t.Errorf("%s: %d without %s", route.Pattern, w.Code, name)
+			}
+		}
 		return w.Code
 	}
 	for _, route := range a.allRoutes() {
-		nobody := ask(route.Pattern, callers["nobody"])
-		if route.For == access.People && nobody != http.StatusUnauthorized || route.For == access.Bearers && nobody < 400 && !strings.HasSuffix(route.Pattern, "health") {
+		nobody, away := ask(route, callers["nobody"]), http.StatusUnauthorized
+		if route.Refused != nil {
+			away = http.StatusSeeOther // a page leads to the door
+		}
+		if route.For == access.People && nobody != away || route.For == access.Bearers && nobody < 400 && !strings.HasSuffix(route.Pattern, "health") {
 			t.Errorf("%s answers nobody with %d", route.Pattern, nobody)
 		}
 		for name, how := range callers {
 			if strings.HasPrefix(name, "token") && route.For == access.Bearers {
 				continue
 			}
-			got := ask(route.Pattern, how)
+			got := ask(route, how)
 			if name == "admin token" && route.For == access.People && got >= 500 {
 				t.Errorf("%s answers the %s with %d", route.Pattern, name, got)
 			}

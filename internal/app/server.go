@@ -59,18 +59,28 @@ func (a *App) Run(ctx context.Context) error {
 	if err := foundOwner(ctx, a.accounts, cfg.Console); err != nil {
 		return err
 	}
-	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
+	safe, err := a.web.https.open(ctx, a.web.names)
 	if err != nil {
 		return err
 	}
+	listeners, err := listenAll(ctx, slices.Concat(cfg.Server.Listen, ownAddresses(cfg)))
+	if err != nil {
+		for _, l := range safe {
+			l.Close()
+		}
+		return err
+	}
 	banner(a.options.Banner, cfg, listeners[:len(cfg.Server.Listen)], a)
-	warn(a.options.Banner, a.log, warnings(cfg, os.Geteuid(), listeners))
+	a.seen.dangers = warnings(cfg, os.Geteuid(), listeners)
+	warn(a.options.Banner, a.log, a.seen.dangers)
+	a.seen.open, a.seen.safe = addressesOf(listeners), addressesOf(safe)
 	if !a.options.Terminal {
 		token = ""
 	}
 	outwardBanner(a.options.Banner, cfg, listeners, admintoken.Path(a.options.Data), token)
-	a.ownerBanner(ctx, a.options.Banner)
-	return a.serve(ctx, listeners)
+	a.web.https.banner(a.options.Banner, safe, listeners)
+	a.ownerBanner(ctx, a.options.Banner, listeners[:len(cfg.Server.Listen)])
+	return a.serve(ctx, listeners, safe...)
 }
 
 // NewLogger returns a logger that writes to w as the settings say.
@@ -101,7 +111,7 @@ const bodyTime = 10 * time.Second
 func (a *App) beforeMux(next http.Handler) http.Handler {
 	outward := http.Handler(a.gateway)
 	if a.web.told != nil {
-		outward = a.web.told(outward)
+		outward = a.web.guard.Headers(a.web.told(outward))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.gateway != nil && gateway.Serves(r.URL.Path) {
@@ -115,8 +125,8 @@ func (a *App) beforeMux(next http.Handler) http.Handler {
 	})
 }
 
-// serve answers on all listeners until ctx ends, then lets running replies finish.
-func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
+// serve answers on all listeners, on safe ones by TLS, until ctx ends, then lets running replies finish.
+func (a *App) serve(ctx context.Context, listeners []net.Listener, safe ...net.Listener) error {
 	log := a.options.Log
 	routes, err := a.routes()
 	if err != nil {
@@ -127,16 +137,26 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 		Handler: routes, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+	if len(safe) > 0 {
+		server.TLSConfig = a.web.https.source.Config()
+		server.TLSConfig.NextProtos = []string{"h2", "http/1.1"}
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
-	failed := make(chan error, len(listeners))
-	for _, l := range listeners {
+	failed := make(chan error, len(listeners)+len(safe))
+	listen := func(l net.Listener, serve func(net.Listener) error) {
 		wg.Go(func() {
-			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
 			}
 		})
+	}
+	for _, l := range listeners {
+		listen(l, server.Serve)
+	}
+	for _, l := range safe {
+		listen(l, func(l net.Listener) error { return server.ServeTLS(l, "", "") })
 	}
 	wg.Go(func() {
 		a.life.warm(ctx)
@@ -149,6 +169,7 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 	wg.Go(func() { a.backUp(ctx) })
 	wg.Go(func() { trimmer{a.stored, a.cfg.Store.KeepDays, a.log}.run(ctx) })
 	wg.Go(func() { a.watchStore(keep) })
+	wg.Go(func() { a.web.desk.Run(keep) })
 	if a.accounts != nil {
 		wg.Go(func() { a.accounts.Run(keep) })
 	}
@@ -157,6 +178,7 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 		wg.Go(func() { a.crew.roster.Follow(ctx) })
 	}
 	wg.Go(func() { a.load.Watch(ctx, a.devices.Connected) })
+	wg.Go(func() { a.seen.doctor.Watch(ctx) })
 	wg.Go(func() { tidy(ctx, a.devices.Connected, debug.FreeOSMemory) })
 	select {
 	case <-ctx.Done():
@@ -169,6 +191,7 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener) error {
 		log.Warn("conversations were cut at the end", "err", e)
 	}
 	a.gateway.Close()
+	a.web.console.Close()
 	if e := server.Shutdown(drain); e != nil {
 		server.Close()
 	}
@@ -225,7 +248,10 @@ func (a *App) routes() (http.Handler, error) {
 // allRoutes lists all paths.
 func (a *App) allRoutes() []access.Route {
 	agents := a.crew.api(a.web.guard, a.stored)
-	return slices.Concat(a.declared(), a.web.guard.Routes(), ownDevices(a, agents.DeviceOwner), agents.Routes())
+	return slices.Concat(
+		a.declared(), a.web.guard.Routes(), ownDevices(a, agents.DeviceOwner), a.web.desk.Routes(a.web.guard), agents.Routes(), forPrograms(a, agents.DeviceOwner), a.web.more,
+		talkRoutes(a), examiner{a}.routes(agents.DeviceOwner),
+	)
 }
 
 // declared lists all paths but those of accounts and agents, with who they are for.
@@ -237,6 +263,7 @@ func (a *App) declared() []access.Route {
 		{Pattern: "/", For: access.Anyone, Handler: nothing},
 		{Pattern: "GET /healthz", For: access.Anyone, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })},
 		{Pattern: "GET /readyz", For: access.Anyone, Handler: http.HandlerFunc(a.readyz)},
+		{Pattern: "GET " + authorityPath, For: access.Anyone, Handler: a.web.https},
 	}
 	add := func(who access.Audience, h http.Handler, paths ...string) {
 		if who == access.Bearers {
@@ -250,7 +277,7 @@ func (a *App) declared() []access.Route {
 	add(access.Bearers, a.gateway, "/api/mcp", "/api/mcp/", "/mcp/ws")
 	add(access.Bearers, a.gateway.DeviceAPI(a.outside), "/api/devices", "/api/devices/")
 	known := a.gateway.ForOwner(pairing.New(pairing.Options{
-		Book: a.book, Connected: a.devices.Talks, Agent: a.crew.agentOf, Forget: a.forget, Keeping: keepingIn(a.stored), Audit: auditOf(a.accounts), Who: callerName, Log: a.log,
+		Book: a.book, Connected: a.devices.Talks, Agent: a.crew.agentOf, Forget: a.forget, Keeping: keepingIn(a.stored), Audit: auditOf(a.accounts), Callers: a.seen.callers, Who: callerName, Log: a.log,
 	}))
 	add(access.Bearers, known, pairing.Path, pairing.Path+"/")
 	add(access.Bearers, a.gateway.ForOwner(condition{a.cfg, a.cast, a.crew, a.report.left}), StatesPath)

@@ -92,7 +92,7 @@ func paths(text string) []string {
 	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
 		top, _, _ := strings.Cut(m[1], "/")
 		switch top {
-		case "agent", "audio", "cmd", "connection", "docs", "e2e", "internal", "mcp", "prompts", "providers", "scripts", "store":
+		case ".", "agent", "audio", "cmd", "connection", "console", "docs", "e2e", "internal", "mcp", "prompts", "providers", "scripts", "store":
 			if !strings.ContainsAny(m[1], " *") {
 				names = append(names, m[1])
 			}
@@ -101,8 +101,8 @@ func paths(text string) []string {
 	return names
 }
 
-// oneOfMany are packages of which the map tells together: one a service.
-const oneOfMany = "providers/* internal/servicetest/*"
+// oneOfMany are packages of which the map tells together: one a service, one a page.
+const oneOfMany = "providers/* internal/servicetest/* console/*"
 
 // TestArchitecture checks that the map of the packages is whole, and that what it
 // and the glossary point to is there.

@@ -1,0 +1,382 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"xiaozhi/agent/feature/remote"
+	"xiaozhi/connection/identity"
+	"xiaozhi/connection/pairing"
+	"xiaozhi/console"
+	"xiaozhi/console/api"
+	"xiaozhi/console/devices"
+	doctorpage "xiaozhi/console/doctor"
+	"xiaozhi/console/overview"
+	"xiaozhi/console/people"
+	"xiaozhi/console/setup"
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/directory"
+	"xiaozhi/internal/doctor"
+	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/roster"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/providers/service"
+	"xiaozhi/store"
+)
+
+// openConsole makes the pages, where there are accounts by which people can be known.
+func openConsole(a *App) error {
+	if a.accounts == nil || !a.cfg.Console.Enabled {
+		return nil
+	}
+	all, err := console.New(console.Parts{
+		Guard: a.web.guard, Zone: func() *time.Location { return a.cfg.Server.Zone() }, Version: Version, Explain: explain, Log: a.log,
+		Overview: overviewOf{a},
+		Setup:    setupOf{a},
+		Talk:     talkOf{a},
+		Talks:    talksOf(a),
+		People:   people.Options{Accounts: a.accounts, Log: a.seen.tail.All},
+		Devices: devices.Options{
+			Fleet: a.seen.fleet, Letters: a.outside.letters, Book: bookOf{a}, ID: identity.ParseID, Owner: deviceOwner(a.stored),
+			Find: func(id string) (remote.Device, error) { return a.outside.devices.Find(id) }, Transcript: transcriptOf(a),
+		},
+		Doctor: doctorOf{a},
+	})
+	if err != nil {
+		return err
+	}
+	a.web.console = all
+	a.life.atEnd(a.seen.devices.Log.Follow(func(id string) {
+		all.Changed(doctorpage.Topic, "")
+		all.Changed(doctorpage.TopicContact, id)
+	}))
+	a.life.atEnd(a.seen.doctor.Follow(func() { all.Changed(doctorpage.Topic, "") }))
+	a.outside.devices.Watch(pageWatcher{all})
+	a.seen.fleet.Follow(pageWatcher{all}.DeviceChanged) // as long as the program runs
+	a.seen.tail.tell(func() { all.Changed(people.LogTopic, "") })
+	return nil
+}
+
+// pageWatcher tells open pages of what devices do.
+type pageWatcher struct{ console *console.Console }
+
+func (w pageWatcher) DeviceChanged(id string) {
+	w.console.Changed(overview.Topic, "")
+	w.console.Changed(setup.Topic, "")
+	w.console.Changed(devices.AllTopic, "")
+	w.console.Changed(devices.OneTopic, id)
+}
+
+func (w pageWatcher) TranscriptChanged(id string) { w.console.Changed(devices.OneTopic, id) }
+
+// explain says to people why something was not done; "": it is not for them.
+func explain(lang text.Lang, err error) string {
+	if refusal, ok := errors.AsType[*roster.RefusalError](err); ok {
+		return refusal.In(lang)
+	}
+	id := cmp.Or(pairing.Reason(err), api.Reason(err))
+	if id == "" {
+		return ""
+	}
+	return message.In(lang, id)
+}
+
+// transcriptOf tells what was said with a connected device.
+func transcriptOf(a *App) func(id string) []directory.Line {
+	return func(id string) []directory.Line {
+		d, err := a.outside.devices.Find(id)
+		if err != nil {
+			return nil
+		}
+		return d.(directory.Device).Transcript()
+	}
+}
+
+// bookOf does what people decide about devices.
+type bookOf struct{ *App }
+
+// Claim makes a waiting device a person's by its code.
+func (a bookOf) Claim(ctx context.Context, by account.Person, code string) (string, error) {
+	id, err := a.book.Claim(ctx, code, by.Name)
+	if err == nil {
+		err = a.accounts.Give(ctx, by.Actor(""), id, by.Name)
+	}
+	return id, err
+}
+
+// Accept makes a device a person's without its code.
+func (a bookOf) Accept(ctx context.Context, by account.Person, id string) error {
+	return setupOf(a).Accept(ctx, by, id)
+}
+
+// Rename gives a device a name.
+func (a bookOf) Rename(ctx context.Context, _ account.Person, id, name string) error {
+	return a.book.Rename(ctx, id, name)
+}
+
+// Refuse turns a device away from now on.
+func (a bookOf) Refuse(ctx context.Context, by account.Person, id string) error {
+	return a.book.Refuse(ctx, id, by.Name)
+}
+
+// Forget drops all that is kept of a device.
+func (a bookOf) Forget(ctx context.Context, _ account.Person, id string) (left []string, err error) {
+	if err := a.book.Forget(ctx, id); err != nil {
+		return nil, err
+	}
+	return a.forget(ctx, id)
+}
+
+// Assign gives a device an agent.
+func (a bookOf) Assign(ctx context.Context, by account.Person, id, agent string) error {
+	if agent != "" && !slices.Contains(a.Agents(by), agent) {
+		return account.ErrForbidden
+	}
+	return a.crew.roster.Assign(ctx, id, agent)
+}
+
+// Agents lists those that a person may choose: everybody's and their own.
+func (a bookOf) Agents(by account.Person) []string {
+	return slices.DeleteFunc(a.crew.Names(), func(name string) bool {
+		made, there := a.crew.roster.Get(name)
+		return there && made.Owner != "" && made.Owner != by.ID && !by.Is(account.Owner)
+	})
+}
+
+// overviewOf tells the overview what there is.
+type overviewOf struct{ *App }
+
+// Connected lists the devices that are connected.
+func (a overviewOf) Connected(ctx context.Context, person string) (all []overview.Device, err error) {
+	words := transcriptOf(a.App)
+	known, err := a.seen.fleet.List(ctx)
+	for _, d := range known {
+		if !d.State.Connected() || person != "" && d.Owner != person {
+			continue
+		}
+		one := overview.Device{ID: d.ID, Name: d.Name, State: string(d.State), Kind: devices.Shape(d.State), Since: d.Since}
+		if lines := words(d.ID); len(lines) > 0 {
+			one.Words = lines[len(lines)-1].Text
+		}
+		all = append(all, one)
+	}
+	return all, err
+}
+
+// Known counts devices.
+func (a overviewOf) Known(ctx context.Context, person string) (n int, err error) {
+	known, err := a.seen.fleet.List(ctx)
+	for _, d := range known {
+		if person == "" || d.Owner == person {
+			n++
+		}
+	}
+	return n, err
+}
+
+// Problems lists what the doctor has found, and devices that wait for somebody.
+func (a overviewOf) Problems(ctx context.Context, lang text.Lang) (all []overview.Problem, err error) {
+	found, err := a.seen.doctor.Report(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range found.Findings {
+		if f.Level == doctor.OK {
+			continue
+		}
+		what, do := f.In(lang)
+		path := "/console/doctor"
+		if f.Area == doctor.Services {
+			path = "/console/services"
+		}
+		all = append(all, overview.Problem{Bad: f.Level == doctor.Problem, What: what, Do: do, Path: path})
+	}
+	slices.SortStableFunc(all, func(a, b overview.Problem) int {
+		switch {
+		case a.Bad == b.Bad:
+			return 0
+		case a.Bad:
+			return -1
+		}
+		return 1
+	})
+	known, err := a.seen.fleet.List(ctx)
+	for _, d := range known {
+		if d.State == fleet.Waiting {
+			all = append(all, overview.Problem{What: message.In(lang, "app/device-waits", cmp.Or(d.Name, d.Board, d.ID)), Path: "/console/devices"})
+		}
+	}
+	return all, err
+}
+
+// Today sums up the turns since midnight.
+func (a overviewOf) Today(ctx context.Context, person string) (t overview.Today, err error) {
+	now := time.Now().In(a.cfg.Server.Zone())
+	q := store.CostQuery{OwnerID: person, From: time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()), To: now.Add(time.Minute)}
+	sum, err := a.stored.Turns.Summary(ctx, q)
+	if err != nil {
+		return t, err
+	}
+	t = overview.Today{Turns: sum.Turns, Failed: sum.Failed, Cut: sum.Cut, P50: sum.P50, P95: sum.P95, Currency: a.cfg.Console.Currency}
+	rows, err := a.stored.Turns.Costs(ctx, q)
+	for _, r := range rows {
+		t.Micros += int64(r.CostMicros)
+		t.Unpriced += r.Unpriced
+	}
+	return t, err
+}
+
+// doctorOf tells the page of the doctor what there is.
+type doctorOf struct{ *App }
+
+// Doctor is that of the server.
+func (a doctorOf) Doctor() *doctor.Doctor { return a.seen.doctor }
+
+// Name returns that given by a person.
+func (a doctorOf) Name(id string) string { return a.outside.named(id) }
+
+// DeviceOwner is whose a device is.
+func (a doctorOf) DeviceOwner(ctx context.Context, id string) (string, error) {
+	return deviceOwner(a.stored)(ctx, id)
+}
+
+// Device is the one spelling of a device's id.
+func (a doctorOf) Device(typed string) string { return identity.ParseID(typed) }
+
+// Bases are the addresses of the server.
+func (a doctorOf) Bases() []string {
+	var at []net.Addr
+	for _, open := range a.seen.open {
+		if tcp, err := net.ResolveTCPAddr("tcp", open); err == nil {
+			at = append(at, tcp)
+		}
+	}
+	return bases(a.cfg, at)
+}
+
+// pages lists the paths of the console.
+func pages(a *App) []access.Route {
+	if a.web.console == nil {
+		return nil
+	}
+	return a.web.console.Routes()
+}
+
+// talkOf tells the page Talk what there is.
+type talkOf struct{ *App }
+
+// Agents names those that are everybody's, or the person's own.
+func (a talkOf) Agents(p account.Person) []string {
+	return slices.DeleteFunc(a.crew.Names(), func(name string) bool {
+		made, there := a.crew.roster.Get(name)
+		return there && made.Owner != "" && made.Owner != p.ID && !p.Is(account.Owner)
+	})
+}
+
+// LastTurn returns the last turn of a device that was kept.
+func (a talkOf) LastTurn(ctx context.Context, device string) (*store.Turn, error) {
+	last, err := a.stored.Turns.List(ctx, device, store.Page{Limit: 1})
+	if err != nil || len(last) == 0 {
+		return nil, err
+	}
+	return &last[0], nil
+}
+
+// DeviceOwner is whose a device is.
+func (a talkOf) DeviceOwner(ctx context.Context, device string) (string, error) {
+	return deviceOwner(a.stored)(ctx, device)
+}
+
+// HTTPSPort is that of the listener for browsers.
+func (a talkOf) HTTPSPort() string {
+	_, port, _ := net.SplitHostPort(a.cfg.Server.TLS.Listen)
+	return port
+}
+
+// setupOf tells the setup what there is.
+type setupOf struct{ *App }
+
+// HasOwner reports whether somebody owns the server.
+func (a setupOf) HasOwner(ctx context.Context) bool { return a.accounts.HasOwner(ctx) }
+
+// Speakers lists the devices that have called and are nobody's, the newest first.
+func (a setupOf) Speakers(ctx context.Context) (all []setup.Speaker) {
+	whose := deviceOwner(a.stored)
+	for _, k := range a.book.List() {
+		if k.State != identity.Newcomer.String() && k.State != identity.Paired.String() {
+			continue
+		}
+		if owner, err := whose(ctx, k.ID); err == nil && owner == "" {
+			all = append(all, setup.Speaker{ID: k.ID, Board: k.Board, Code: k.Code, Remote: k.Remote, Seen: k.Seen})
+		}
+	}
+	slices.SortFunc(all, func(x, y setup.Speaker) int { return y.Seen.Compare(x.Seen) })
+	return all
+}
+
+// Accept makes a device that has called a person's.
+func (a setupOf) Accept(ctx context.Context, by account.Person, id string) error {
+	id, err := a.book.Accept(ctx, id, by.Name)
+	if err != nil {
+		return err
+	}
+	return a.accounts.Give(ctx, by.Actor(""), id, by.Name)
+}
+
+// Addresses lists what speakers can be given as the OTA address.
+func (a setupOf) Addresses() (all []string) {
+	var at []net.Addr
+	for _, listen := range a.cfg.Server.Listen {
+		if tcp, err := net.ResolveTCPAddr("tcp", listen); err == nil {
+			at = append(at, tcp)
+		}
+	}
+	for _, base := range bases(a.cfg, at) {
+		all = append(all, base+"/xiaozhi/ota/")
+	}
+	return all
+}
+
+// Roles lists the chains that all have.
+func (a setupOf) Roles() (all []setup.Role) {
+	for _, c := range (condition{a.cfg, a.cast, a.crew, a.report.left}).chains().Chains {
+		if len(c.Agents) > 0 || !slices.Contains([]service.Role{service.ASR, service.LLM, service.TTS}, c.Role) {
+			continue
+		}
+		role := setup.Role{Name: strings.ToLower(string(c.Role)), Own: true}
+		for _, m := range c.Members {
+			if m.Condition == LeftOut {
+				continue
+			}
+			role.Members = append(role.Members, m.Name)
+			role.Own = role.Own && slices.Contains([]string{"pocketsphinx", "rules", "local"}, m.Name)
+		}
+		all = append(all, role)
+	}
+	return all
+}
+
+// bases lists the addresses of the server, that of the public first, then those in its networks.
+func bases(cfg *config.Config, at []net.Addr) (all []string) {
+	if cfg.Server.PublicURL != "" {
+		public := strings.TrimRight(cfg.Server.PublicURL, "/")
+		if rest, ok := strings.CutPrefix(public, "ws"); ok { // ws and wss are http and https to ask for an address
+			public = "http" + rest
+		}
+		all = append(all, public)
+	}
+	for _, addr := range at {
+		for _, host := range reachable(addr) {
+			all = append(all, "http://"+host)
+		}
+	}
+	return all
+}

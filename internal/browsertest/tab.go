@@ -1,0 +1,291 @@
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// hearing looks 50 times a second at what a page gives to the loudspeaker.
+const hearing = `(() => {
+  const sound = window.__sound = { arrived: 0, begun: 0, first: 0, last: 0, peak: 0, loud: 0 };
+  window.WebSocket = class extends WebSocket {
+    constructor(...how) {
+      super(...how);
+      this.addEventListener("message", ({ data }) => { if (typeof data !== "string") { sound.arrived ||= performance.now(); } });
+    }
+  };
+  const connect = AudioNode.prototype.connect;
+  AudioNode.prototype.connect = function (to, ...rest) {
+    if (to instanceof AudioDestinationNode) {
+      const ear = new AnalyserNode(this.context, { fftSize: 1024 }), window = new Float32Array(1024);
+      connect.call(this, ear);
+      setInterval(() => {
+        ear.getFloatTimeDomainData(window);
+        const peak = window.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
+        if (peak > 0) { sound.begun ||= performance.now(); }
+        if (peak > 0.01) { sound.last = performance.now(); sound.first ||= sound.last; sound.loud += 20; }
+        sound.peak = Math.max(sound.peak, peak);
+      }, 20);
+    }
+    return connect.call(this, to, ...rest);
+  };
+  addEventListener("securitypolicyviolation", (e) => console.error("CSP: " + e.violatedDirective + " " + e.blockedURI));
+})()`
+
+// untrusted is part of what Chromium says of a header that it takes from trusted origins only.
+const untrusted = "The Cross-Origin-Opener-Policy header has been ignored, because the URL's origin was untrustworthy"
+
+// Tab is a page with cookies of its own. It is for one goroutine, and fails its test where something cannot be done.
+type Tab struct {
+	tb  testing.TB
+	ctx context.Context
+
+	mu      sync.Mutex
+	foreign []string
+	trouble []string
+}
+
+// Tab opens one for a test, which ends with it.
+func (b *Browser) Tab(tb testing.TB, limit time.Duration) *Tab {
+	tb.Helper()
+	t := &Tab{tb: tb}
+	ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(t.note))
+	t.ctx = ctx
+	tb.Cleanup(stop)
+	t.Do()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	t.ctx = ctx
+	tb.Cleanup(cancel)
+	t.Do(
+		command(network.Enable, network.EnableParams{}), command(log.Enable, cdp.Empty{}),
+		command(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: hearing}),
+	)
+	return t
+}
+
+// command is an action that sends one command.
+func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, c, params)
+		return chromedp.Void{}, err
+	}
+}
+
+// value evaluates an expression.
+func value[T any](t *Tab, expression string) T {
+	t.tb.Helper()
+	v, err := chromedp.Run(t.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		t.tb.Fatalf("browser: %s: %v%s", expression, err, t.shown())
+	}
+	return v
+}
+
+// note keeps what a test wants to know of what happened.
+func (t *Tab) note(event any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		t.went(e.Request.URL)
+	case *network.EventWebSocketCreated:
+		t.went(e.URL)
+	case *runtime.EventExceptionThrown:
+		t.trouble = append(t.trouble, exceptionText(e.ExceptionDetails))
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError {
+			var all []string
+			for _, arg := range e.Args {
+				all = append(all, string(arg.Value)+arg.Description)
+			}
+			t.trouble = append(t.trouble, strings.Join(all, " "))
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError && !strings.Contains(e.Entry.Text, untrusted) {
+			t.trouble = append(t.trouble, e.Entry.Text+" "+e.Entry.URL)
+		}
+	}
+}
+
+// went notes a request that leaves this machine.
+func (t *Tab) went(address string) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost" || u.Hostname() == PlainHost {
+		return
+	}
+	t.foreign = append(t.foreign, address)
+}
+
+// Clean fails the test if the page has asked another host for something, or an error was told in its console.
+func (t *Tab) Clean() {
+	t.tb.Helper()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, address := range t.foreign {
+		t.tb.Errorf("a request went to %s", address)
+	}
+	for _, what := range t.trouble {
+		t.tb.Errorf("the browser complains: %s", what)
+	}
+}
+
+// Do carries out actions.
+func (t *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
+	t.tb.Helper()
+	if err := chromedp.Do(t.ctx, actions...); err != nil {
+		t.tb.Fatalf("browser: %v%s", err, t.shown())
+	}
+}
+
+// shown is the text of the page, for a test that has failed.
+func (t *Tab) shown() string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), 2*time.Second)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText.slice(0, 1500)`))
+	if err != nil {
+		text = err.Error()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return fmt.Sprintf("\nthe page shows:\n%s\n%q", text, t.trouble)
+}
+
+// Cookie sets one for a host.
+func (t *Tab) Cookie(host, name, content string) {
+	t.tb.Helper()
+	only := true
+	t.Do(command(network.SetCookie, network.SetCookieParams{Name: name, Value: content, Domain: host, Path: "/", HTTPOnly: &only}))
+}
+
+// Go opens an address.
+func (t *Tab) Go(address string) {
+	t.tb.Helper()
+	t.Do(chromedp.Navigate(address))
+}
+
+// Number evaluates an expression.
+func (t *Tab) Number(expression string) float64 { t.tb.Helper(); return value[float64](t, expression) }
+
+// Text evaluates an expression.
+func (t *Tab) Text(expression string) string { t.tb.Helper(); return value[string](t, expression) }
+
+// Await waits until an expression is true.
+func (t *Tab) Await(expression string) {
+	t.tb.Helper()
+	poll := chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(0))
+	if _, err := chromedp.Run(t.ctx, poll); err != nil {
+		t.tb.Fatalf("browser: waiting for %s: %v%s", expression, err, t.shown())
+	}
+}
+
+// Click presses an element shortly.
+func (t *Tab) Click(selector string) {
+	t.tb.Helper()
+	t.Do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// Type types into an element.
+func (t *Tab) Type(selector, text string) {
+	t.tb.Helper()
+	t.Do(chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// Focus gives an element the keys.
+func (t *Tab) Focus(selector string) {
+	t.tb.Helper()
+	t.Do(chromedp.Focus(chromedp.CSS(selector)))
+}
+
+// Hold presses an element with the pointer; release lets it go.
+func (t *Tab) Hold(selector string) (release func()) {
+	t.tb.Helper()
+	t.Do(chromedp.ScrollIntoView(chromedp.CSS(selector)))
+	x := t.Number(fmt.Sprintf("(r => r.x + r.width / 2)(document.querySelector(%q).getBoundingClientRect())", selector))
+	y := t.Number(fmt.Sprintf("(r => r.y + r.height / 2)(document.querySelector(%q).getBoundingClientRect())", selector))
+	mouse := func(kind input.DispatchMouseEventType) {
+		t.tb.Helper()
+		t.Do(command(input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: 1}))
+	}
+	mouse(input.DispatchMouseEventTypeMousePressed)
+	return func() { mouse(input.DispatchMouseEventTypeMouseReleased) }
+}
+
+// HoldKey presses a key where the focus is; release lets it go.
+func (t *Tab) HoldKey(key, code string) (release func()) {
+	t.tb.Helper()
+	press := func(kind input.DispatchKeyEventType) {
+		t.tb.Helper()
+		e := input.DispatchKeyEventParams{Type: kind, Key: key, Code: code}
+		if kind == input.DispatchKeyEventTypeKeyDown && len(key) == 1 {
+			e.Text = key
+		}
+		t.Do(command(input.DispatchKeyEvent, e))
+	}
+	press(input.DispatchKeyEventTypeKeyDown)
+	return func() { press(input.DispatchKeyEventTypeKeyUp) }
+}
+
+// exceptionText says what a script has thrown.
+func exceptionText(e *runtime.ExceptionDetails) string {
+	if e.Exception != nil {
+		return e.Exception.Description
+	}
+	return e.Text
+}
+
+// Heard tells what went to the loudspeaker since the page was opened, or since the last Deaf: when it began and ended, by the clock
+// of the page in ms, how long it was heard, and how loud it was at most.
+func (t *Tab) Heard() (first, last, loud, peak float64) {
+	t.tb.Helper()
+	all := value[[]float64](t, `[__sound.first, __sound.last, __sound.loud, __sound.peak]`)
+	return all[0], all[1], all[2], all[3]
+}
+
+// Begun tells how long after its first packet had arrived the first sound went to the loudspeaker, in ms, to 20 ms.
+func (t *Tab) Begun() float64 {
+	t.tb.Helper()
+	return value[float64](t, "__sound.begun - __sound.arrived")
+}
+
+// Deaf forgets what was heard.
+func (t *Tab) Deaf() {
+	t.tb.Helper()
+	value[float64](t, `Object.assign(__sound, { arrived: 0, begun: 0, first: 0, last: 0, loud: 0, peak: 0 }), 0`)
+}
+
+// Screen gives the page a size, and the theme that the system has.
+func (t *Tab) Screen(width, height int64, dark bool) {
+	t.tb.Helper()
+	theme := "light"
+	if dark {
+		theme = "dark"
+	}
+	t.Do(
+		command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1}),
+		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}}),
+	)
+}
+
+// Picture is the whole page, as PNG.
+func (t *Tab) Picture() []byte {
+	t.tb.Helper()
+	picture, err := chromedp.Run(t.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.tb.Fatalf("browser: %v", err)
+	}
+	return picture
+}
