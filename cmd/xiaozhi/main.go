@@ -14,16 +14,12 @@ import (
 	"syscall"
 	_ "time/tzdata" // time zones on machines that have none
 
-	"github.com/pkoukk/tiktoken-go"
-	loader "github.com/pkoukk/tiktoken-go-loader"
-
 	"xiaozhi/internal/app"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
 
 func main() {
-	tiktoken.SetBpeLoader(loader.NewOfflineLoader()) // the library insists on a global
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -58,6 +54,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return restore(ctx, args, stdout, stderr)
 	case "services":
 		return services(ctx, args, stdout, stderr)
+	case "doctor":
+		return doctorMain(ctx, args, stdout, stderr)
 	case "models":
 		return modelsMain(ctx, args, stdout, stderr)
 	case "version", "--version":
@@ -76,7 +74,7 @@ func usage() string {
 	text.WriteString("usage: xiaozhi COMMAND [flags]\n\n")
 	for _, command := range [][2]string{
 		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"agents", "command/agents"}, {"devices", "command/devices"}, {"user", "command/user"},
-		{"secret", "command/secret"}, {"services", "command/services"}, {"models", "command/models"}, {"backup", "command/backup"}, {"restore", "command/restore"}, {"bench", "command/bench"}, {"version", "command/version"},
+		{"secret", "command/secret"}, {"services", "command/services"}, {"models", "command/models"}, {"doctor", "command/doctor"}, {"backup", "command/backup"}, {"restore", "command/restore"}, {"bench", "command/bench"}, {"version", "command/version"},
 	} {
 		fmt.Fprintf(&text, "  %-9s %s\n", command[0], message.Both(command[1]))
 	}

@@ -9,15 +9,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
 	"xiaozhi/audio"
-	"xiaozhi/audio/file"
 	"xiaozhi/internal/app"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/probe"
@@ -155,32 +152,64 @@ func (t *trier) test(ctx context.Context, name string) error {
 	slices.SortFunc(roles, func(a, b service.Role) int { return order(a) - order(b) })
 	said := t.sentence()
 	var sound []int16 // of the service's own voice, for its recogniser
-	var failed error
+	var all []tested
+	worked := true
 	for _, r := range roles {
 		one := t.s.Try(ctx, name, r)
+		result := tested{Role: r, About: one.What}
 		if one.Err != nil {
-			fmt.Fprintf(t.out, "%s  %s\n", r, message.Both("services/not-made")+": "+app.Why(one.Err, t.s.Free(name)))
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", r, one.Err))
-			continue
+			why := message.Both("services/not-made") + ": " + app.Why(one.Err, t.s.Free(name))
+			t.tell("%s  %s\n", r, why)
+			result.Runs = []outcome{{Failure: why}}
+		} else {
+			t.tell("%s  %s\n", r, one.What)
+			t.runs(ctx, name, one, said, &sound, &result)
 		}
-		fmt.Fprintf(t.out, "%s  %s\n", r, one.What)
-		for run := range t.f.runs {
-			var err error
-			if t.s.IsRules(name) {
-				err = t.command(ctx, one.LLM)
-			} else {
-				err = t.try(ctx, name, one, said, &sound)
-			}
-			if err != nil {
-				fmt.Fprintf(t.out, "  %d. %s\n", run+1, app.Why(err, t.s.Free(name)))
-				failed = errors.Join(failed, fmt.Errorf("%s: %w", r, err))
-			}
+		worked = worked && !slices.ContainsFunc(result.Runs, func(o outcome) bool { return o.Failure != "" })
+		all = append(all, result)
+	}
+	if t.f.json {
+		if err := writeJSON(t.out, struct {
+			Service string   `json:"service"`
+			Roles   []tested `json:"roles"`
+		}{name, all}); err != nil {
+			return err
 		}
 	}
-	if failed != nil {
+	if !worked {
 		return errors.New(message.Both("services/failed"))
 	}
 	return nil
+}
+
+// runs tries a role as often as was asked for.
+func (t *trier) runs(ctx context.Context, name string, one app.Tried, said string, sound *[]int16, result *tested) {
+	steps := 0
+	for run := range t.f.runs {
+		made, err := t.try(ctx, name, one, said, sound)
+		for _, o := range made {
+			t.tell("  %s\n", o)
+		}
+		if err != nil {
+			why := app.Why(err, t.s.Free(name))
+			t.tell("  %d. %s\n", run+1, why)
+			made = []outcome{{Failure: why}} // half a talk would be set against whole ones
+		} else {
+			steps = len(made)
+		}
+		result.add(run+1, made)
+	}
+	of := result.summarise(steps)
+	for _, m := range result.Medians {
+		t.tell("  %s: %s\n", message.Both("services/medians", of, t.f.runs), m)
+	}
+}
+
+// tell writes for people, not where a program reads.
+func (t *trier) tell(format string, args ...any) {
+	if !t.f.json {
+		fmt.Fprintf(t.out, format, args...)
+	}
 }
 
 // unknown says that there is no service of a name, and which one was meant if that is only a slip away.
@@ -212,8 +241,8 @@ func (t *trier) sentence() string {
 	return message.In(text.Lang(t.f.language), "services/sentence")
 }
 
-// try runs one role once and prints what it took.
-func (t *trier) try(ctx context.Context, name string, one app.Tried, said string, sound *[]int16) error {
+// try runs one role once.
+func (t *trier) try(ctx context.Context, name string, one app.Tried, said string, sound *[]int16) ([]outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.f.timeout)
 	defer cancel()
 	price := t.s.Price(name)
@@ -221,46 +250,55 @@ func (t *trier) try(ctx context.Context, name string, one app.Tried, said string
 	case one.TTS != nil:
 		spoken, err := probe.Speak(ctx, one.TTS, providers.TTSRequest{Text: said, Language: t.f.language})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		*sound = spoken.PCM
-		fmt.Fprintf(t.out, "  %s%s\n", message.Both("services/spoke", ms(spoken.First), ms(spoken.Total), ms(spoken.Length)), cost(price.Spoken(utf8.RuneCountInString(said))))
+		return []outcome{{
+			First: inMS(spoken.First), Total: inMS(spoken.Total), Sound: inMS(spoken.Length), Cost: price.Spoken(utf8.RuneCountInString(said)),
+			times: func(o outcome) string { return message.Both("services/spoke", ms(o.First), ms(o.Total), ms(o.Sound)) },
+		}}, nil
 	case one.ASR != nil:
 		heard, err := t.hear(ctx, one.ASR, said, sound)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		took := message.Both("services/heard-whole", ms(heard.Final), heard.Wrong*100)
-		if heard.Partial > 0 {
-			took = message.Both("services/heard", ms(heard.Partial), ms(heard.Final), heard.Wrong*100)
-		}
-		fmt.Fprintf(t.out, "  %q: %s%s\n", plainText(heard.Text), took,
-			cost(price.Hearing(audio.Recognition.Duration(len(*sound)))))
+		return []outcome{{
+			Heard: heard.Text, First: inMS(heard.Partial), Total: inMS(heard.Final), Wrong: heard.Wrong,
+			Cost: price.Hearing(audio.Recognition.Duration(len(*sound))), times: heardTimes,
+		}}, nil
 	case one.Duplex != nil:
 		return t.converse(ctx, one, price, said)
-	default:
-		thought, err := probe.Think(ctx, one.LLM, probe.Thermometer(message.In(text.Lang(t.f.language), "services/question"), t.f.language))
-		if err != nil {
-			return err
-		}
-		called := message.Both("services/tool-called")
-		if !thought.Called {
-			called = message.Both("services/tool-not-called")
-		}
-		fmt.Fprintf(t.out, "  %q: %s; %s%s\n", plainText(thought.Text), message.Both("services/thought", ms(thought.First), ms(thought.Total), thought.Usage.Prompt, thought.Usage.Completion),
-			called, cost(price.Tokens(thought.Usage)))
+	case t.s.IsRules(name):
+		return t.command(ctx, one.LLM)
 	}
-	return nil
+	thought, err := probe.Think(ctx, one.LLM, probe.Thermometer(message.In(text.Lang(t.f.language), "services/question"), t.f.language))
+	if err != nil {
+		return nil, err
+	}
+	o := outcome{Text: thought.Text, First: inMS(thought.First), Total: inMS(thought.Total), Tool: toolUse(thought.Called), times: thoughtTimes}
+	o.used(thought.Usage, price)
+	return []outcome{o}, nil
+}
+
+func heardTimes(o outcome) string {
+	if o.First == 0 {
+		return message.Both("services/heard-whole", ms(o.Total), o.Wrong*100)
+	}
+	return message.Both("services/heard", ms(o.First), ms(o.Total), o.Wrong*100)
+}
+
+func thoughtTimes(o outcome) string {
+	return message.Both("services/thought", ms(o.First), ms(o.Total))
 }
 
 // command has the commands that need no model answer one of them: they know a few, and no tool of a test.
-func (t *trier) command(ctx context.Context, rules providers.LLM) error {
+func (t *trier) command(ctx context.Context, rules providers.LLM) ([]outcome, error) {
 	said := message.In(text.Lang(t.f.language), "services/command")
 	thought, err := probe.Think(ctx, rules, probe.Question{Text: said, Language: t.f.language})
-	if err == nil {
-		fmt.Fprintf(t.out, "  %q: %q, %s\n", said, thought.Text, ms(thought.Total))
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return []outcome{{Heard: said, Text: thought.Text, First: inMS(thought.First), Total: inMS(thought.Total), times: thoughtTimes}}, nil
 }
 
 // hear lets a recogniser hear a file, the voice of its own service, or the local one.
@@ -285,77 +323,6 @@ func at16k(pcm []int16, rate int) ([]int16, error) {
 	return r.Flush(r.Write(nil, pcm)), nil
 }
 
-// voices lists the voices of a service, and saves a sample of each where that is asked for.
-func (t *trier) voices(ctx context.Context, name string) error {
-	switch roles := t.s.Roles(name); {
-	case len(roles) == 0:
-		return t.unknown(name)
-	case !slices.Contains(roles, service.TTS) && !slices.Contains(roles, service.Realtime):
-		return errors.New(message.Both("services/wrong-role", name, service.TTS, joinRoles(roles)))
-	}
-	all, asked, err := t.s.Voices(ctx, name)
-	if err != nil {
-		return errors.New(app.Why(err, t.s.Free(name)))
-	}
-	if len(all) == 0 {
-		fmt.Fprintln(t.out, message.Both("services/no-voices", name))
-		return nil
-	}
-	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
-	for _, v := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", plainText(v.Name), plainText(v.Title), strings.Join(v.Language, " "))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if !asked {
-		fmt.Fprintln(t.out, message.Both("services/known-voices", name))
-	}
-	if t.f.save == "" {
-		return nil
-	}
-	one := t.s.Try(ctx, name, service.TTS)
-	if one.Err != nil {
-		return one.Err
-	}
-	if err := os.MkdirAll(t.f.save, 0o755); err != nil {
-		return err
-	}
-	var failed error
-	for _, v := range all {
-		if err := t.sample(ctx, one.TTS, v.Name); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %s", v.Name, app.Why(err, t.s.Free(name))))
-		}
-	}
-	return failed
-}
-
-// sample saves the sentence in one voice.
-func (t *trier) sample(ctx context.Context, voice providers.TTS, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, t.f.timeout)
-	defer cancel()
-	spoken, err := probe.Speak(ctx, voice, providers.TTSRequest{Text: t.sentence(), Language: t.f.language, Voice: name})
-	if err != nil {
-		return err
-	}
-	safe := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
-			return '_'
-		}
-		return r
-	}, name)
-	out := filepath.Join(t.f.save, safe+".wav")
-	f, err := os.Create(out)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(file.WriteWAV(f, spoken.PCM, audio.Recognition.Rate), f.Close()); err != nil {
-		return err
-	}
-	fmt.Fprintln(t.out, message.Both("services/saved", out, ms(spoken.First)))
-	return nil
-}
-
 // cost shows what something cost, if its price is known.
 func cost(money float64) string {
 	if money <= 0 {
@@ -363,6 +330,3 @@ func cost(money float64) string {
 	}
 	return "; " + message.Both("services/cost", money)
 }
-
-// ms shows a time as whole milliseconds.
-func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }

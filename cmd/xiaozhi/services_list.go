@@ -43,10 +43,12 @@ func (t *trier) list(ctx context.Context) error {
 
 // running asks the server of the settings, or the one that is named, for its states.
 func (t *trier) running(ctx context.Context) (states app.States, err error) {
-	if err := t.server.findToken(); err != nil {
-		return states, err
+	noToken := t.server.findToken()
+	err = t.server.ask(ctx, http.MethodGet, app.StatesPath, nil, &states)
+	if err != nil && noToken != nil && !errors.Is(err, syscall.ECONNREFUSED) { // a server that has never run has no token either
+		return states, noToken
 	}
-	return states, t.server.ask(ctx, http.MethodGet, app.StatesPath, nil, &states)
+	return states, err
 }
 
 // serverOf returns the address at which the server of some settings is reached from this machine.

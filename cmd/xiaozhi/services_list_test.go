@@ -41,7 +41,7 @@ providers:
 	for until := time.Now().Add(20 * time.Second); !strings.Contains(shown, failed) && time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		if code, now := list("--server", base); code != 0 {
 			t.Fatalf("code %d: %s", code, now)
-		} else { //nolint:revive // what it shows is looked at below
+		} else {
 			shown = now
 		}
 	}
@@ -60,6 +60,7 @@ providers:
 	if code, out := list("--server", base, "--json"); code != 0 || json.Unmarshal([]byte(out), &states) != nil || len(states.Chains) < 4 {
 		t.Errorf("--json: %d\n%s", code, out)
 	}
+	asksDoctor(t, base)
 	t.Setenv("XIAOZHI_MCP_TOKEN", "0123456789abcdef-wrong")
 	if code, out := list("--server", base); code != 1 || !strings.Contains(out, "401") {
 		t.Errorf("with a wrong token: %d\n%s", code, out)
@@ -76,6 +77,10 @@ providers:
 	}
 	if code, out := list(); code != 0 || !strings.Contains(out, "this is what the settings say") {
 		t.Errorf("no server: %d\n%s", code, out)
+	}
+	asksNoDoctor(t)
+	if code, out := list("--data", t.TempDir()); code != 0 || !strings.Contains(out, "this is what the settings say") || strings.Contains(out, "admin-token") {
+		t.Errorf("before the first start: %d\n%s", code, out)
 	}
 	if strings.Contains(shown, servicetest.Key) {
 		t.Error("a key is shown")

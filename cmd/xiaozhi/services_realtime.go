@@ -17,33 +17,37 @@ import (
 )
 
 // converse says the sentence to a service that hears and speaks by itself, then asks it a question with a tool.
-func (t *trier) converse(ctx context.Context, one app.Tried, price config.Price, said string) error {
+func (t *trier) converse(ctx context.Context, one app.Tried, price config.Price, said string) ([]outcome, error) {
 	question := message.In(text.Lang(t.f.language), "services/question")
 	sentence, err := t.recording(ctx, &said)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	asked, err := t.local(ctx, question)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all, err := probe.Converse(ctx, one.Duplex, probe.Thermometer(question, t.f.language), probe.Utterance{Said: said, PCM: sentence}, probe.Utterance{Said: question, PCM: asked})
+	var out []outcome
 	for i, c := range all {
-		tool := ""
+		o := outcome{
+			Heard: c.Heard, Text: c.Text, First: inMS(c.First), Total: inMS(c.Total), Sound: inMS(c.Length), Wrong: c.Wrong,
+			Cost: price.Hearing(audio.Recognition.Duration(len([][]int16{sentence, asked}[i]))),
+			times: func(o outcome) string {
+				return message.Both("services/conversed", ms(o.First), ms(o.Total), ms(o.Sound), o.Wrong*100)
+			},
+		}
+		o.used(c.Usage, price)
 		switch {
 		case i == 0:
 		case providers.CapabilitiesOf(one.Duplex).OwnTools:
-			tool = "; " + message.Both("services/no-tools")
-		case c.Called:
-			tool = "; " + message.Both("services/tool-called")
+			o.Tool = silent
 		default:
-			tool = "; " + message.Both("services/tool-not-called")
+			o.Tool = toolUse(c.Called)
 		}
-		length := audio.Recognition.Duration(len([][]int16{sentence, asked}[i]))
-		fmt.Fprintf(t.out, "  %q → %q: %s%s%s\n", plainText(c.Heard), plainText(c.Text),
-			message.Both("services/conversed", ms(c.First), ms(c.Total), ms(c.Length), c.Wrong*100), tool, cost(price.Tokens(c.Usage)+price.Hearing(length)))
+		out = append(out, o)
 	}
-	return err
+	return out, err
 }
 
 // recording reads the sound of --sound, in which --text is said, or has the local voice speak what is said.

@@ -41,7 +41,11 @@ providers:
 		want []string
 	}{
 		{[]string{"list"}, 0, []string{"asr", "mine", "ok", "lost", "providers.lost.api_key", "realtime", "live", "gemini-live  -", "$GEMINI_API_KEY"}},
-		{[]string{"test", "mine", "--role", "tts", "--runs", "2", "--text", "ten signs!"}, 0, []string{"first sound after", "cost 0.020000"}},
+		{[]string{"test", "mine", "--role", "tts", "--runs", "2", "--text", "ten signs!"}, 0, []string{"first sound after", "cost 0.020000", "medians of 2 of 2 tries", "2 次（共 2 次）的中位数"}},
+		{[]string{"test", "mine", "--runs", "2", "--json", "--role", "tts"}, 0, []string{`"service": "mine"`, `"run": 2`, `"first_ms": `, `"medians": [`}},
+		{[]string{"test", "wrong", "--role", "tts", "--json"}, 1, []string{`"error": "the key is wrong`}},
+		{[]string{"test", "lost", "--json"}, 1, []string{`"error": "not usable`}},
+		{[]string{"voices", "mine", "--json"}, 0, []string{`"name": "alloy"`}},
 		{[]string{"test", "mine", "--role", "asr", "--text", servicetest.Words}, 0, []string{`"今天天气怎么样 and the lamp": first text`, "cost 0."}},
 		{[]string{"test", "wrong", "--role", "tts"}, 1, []string{"the key is wrong"}},
 		{[]string{"test", "live", "--runs", "1"}, 0, []string{"realtime  gpt-realtime at http", `"今天天气怎么样 and the lamp" → `, "first sound ", "the tool was NOT called", "cost 0."}},
@@ -52,7 +56,7 @@ providers:
 		{[]string{"test", "nobody-at-all"}, 1, []string{"there is no service nobody-at-all: give"}},
 		{[]string{"test", "depgram"}, 1, []string{"there is no service depgram (did you mean deepgram?)"}},
 		{[]string{"test", "auto"}, 1, []string{"auto is no service", "auto 不是一个服务"}},
-		{[]string{"test", "rules"}, 0, []string{"llm  rules: time", `"What time is it?": "It is `}},
+		{[]string{"test", "rules"}, 0, []string{"llm  rules: time", `"What time is it?" → "It is `}},
 		{[]string{"test", "local", "--text", "hi"}, 0, []string{"tts  ", "first sound after"}},
 		{[]string{"test", "pocketsphinx", "--text", "hi"}, 0, []string{"asr  English, offline", "final text"}},
 		{[]string{"test", "closed", "--role", "asr", "--text", "hi"}, 1, []string{"nothing listens at this address", "这个地址上没有程序在监听"}},

@@ -228,6 +228,13 @@ func (c toolsClient) device(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("%s\n  %s", message.Both("tool/which"), strings.Join(names, "\n  "))
 }
 
+// file gets what a path serves.
+func (c toolsClient) file(ctx context.Context, path string) (body []byte, err error) {
+	c.asJSON = false
+	err = c.ask(ctx, http.MethodGet, path, nil, &body)
+	return body, err
+}
+
 // ask makes one request. An answer that is an error comes back as one.
 func (c toolsClient) ask(ctx context.Context, method, path string, body, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
@@ -264,6 +271,10 @@ func (c toolsClient) ask(ctx context.Context, method, path string, body, answer 
 			p.Message = message.Both("tool/no-token")
 		}
 		return fmt.Errorf("%s: %s", res.Status, p.Message)
+	}
+	if file, ok := answer.(*[]byte); ok {
+		*file = data
+		return nil
 	}
 	if c.asJSON {
 		fmt.Fprintf(c.out, "%s", data)
