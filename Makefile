@@ -27,7 +27,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME    ?= 10s
 ARGS        ?=
 
-.PHONY: all run build test test-all contract quality e2e check lint fuzz bench gobench vuln phrases conformance clean
+.PHONY: all run build test test-all contract quality e2e check lint fuzz bench gobench vuln phrases pictures conformance clean
 
 all: build
 
@@ -46,9 +46,11 @@ PLAIN := ./audio/echo ./audio/track ./internal/speechtest ./providers/silero
 
 test: ## what must be green at any time: vet, tests with the race detector, fuzz seeds, end to end; five minutes
 	@scripts/packages.sh test
+	@scripts/axe.sh
 	go vet ./...
 	go test -race -p 4 -parallel 4 -timeout 14m $$(go list ./... | grep -v -e '/e2e$$' -e '/internal/servicetest/')
 	go test -parallel 20 -timeout 14m $(PLAIN) ./e2e ./internal/servicetest/...
+	@command -v chromium >/dev/null || echo "NOT TESTED: the journeys of the console, without a browser (Debian: chromium) / 没有测试控制台页面：没有安装 chromium"
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo "NOT TESTED: the store on PostgreSQL, which is not installed (Debian: postgresql-15) / 没有测试 PostgreSQL：没有安装"
 
 test-all: ## before a release: make test, storms, quality of recognition, all of end to end with the race detector, programs of others
@@ -102,6 +104,14 @@ gobench: ## Go's own benchmarks: speed of the parts, with allocations
 
 conformance: ## MCP programs of others against ours, the official conformance suite among them; skipped without npm
 	@scripts/conformance.sh
+
+PICTURES ?= $(CURDIR)/.tools/pictures
+
+pictures: ## contact sheets of all pages of the console, for a person to look at: 2 languages, 2 themes, 2 widths; make pictures PICTURES=FOLDER
+	@scripts/packages.sh test
+	@rm -rf "$(PICTURES)" && mkdir -p "$(PICTURES)"
+	PICTURES="$(abspath $(PICTURES))" go test -count=1 -run '^TestConsolePictures$$' ./e2e
+	@echo "$(PICTURES)"
 
 phrases: ## render the embedded failure phrases as sound again
 	go run ./providers/local/render

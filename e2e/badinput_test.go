@@ -279,7 +279,7 @@ func survivesFraming(version int, messages ...[]byte) func(context.Context, *tes
 func oddHellos(_ context.Context, t *testing.T, s *server, id string) { //nolint:thelper // it is the case itself
 	for i, h := range []string{
 		`{"type":"hello"}`, `{"type":"hello","transport":"udp","version":"3"}`, `{"type":"hello","version":99,"features":[],"audio_params":7,"transport":1}`,
-		`{"type":"hello","features":{"mcp":"true"},"audio_params":{"sample_rate":"16000","frame_duration":-60,"channels":2,"format":"pcm"}}`,
+		`{"type":"hello","features":{"mcp":"true"},"audio_params":{"sample_rate":"16000","frame_duration":-60,"channels":2,"format":"speex"}}`,
 		`{"type":"hello","features":null,"audio_params":null,"transport":null,"version":null}`, `{"type":"hello","audio_params":{"sample_rate":1e300,"frame_duration":1e-300}}`,
 	} {
 		name := id

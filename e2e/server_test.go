@@ -78,7 +78,8 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	for _, s := range []*sharedServer{&plainServer, &echoServer} {
+	endBrowser()
+	for _, s := range []*sharedServer{&plainServer, &echoServer, &consoleServer, &homeServer} {
 		if err := s.close(); err != nil {
 			fmt.Fprintf(os.Stderr, "a server that tests share: %v\n", err)
 			code = 1
@@ -125,6 +126,7 @@ type setup struct {
 	race     bool // with the race detector
 	profiles bool // with the runtime's profiles
 	hears    bool // with the recogniser that it has by default, which takes half of the processor time of a start
+	mute     bool // without a voice, for tests in which nobody speaks: phrases ahead take half of the rest
 	env      []string
 	config   string   // content of config.yaml
 	args     []string // after serve
@@ -172,7 +174,7 @@ func launch(s setup, dir string) (*server, error) {
 	}
 	srv.cmd = exec.Command(program, args...)
 	srv.cmd.Dir = srv.dir
-	srv.cmd.Env = append(cleanEnv(), deaf(s)...)
+	srv.cmd.Env = slices.Concat(cleanEnv(), deaf(s), mute(s))
 	srv.cmd.Env = append(srv.cmd.Env, s.env...)
 	srv.cmd.Stderr = &srv.log
 	out, err := srv.cmd.StdoutPipe()
@@ -237,6 +239,18 @@ func deaf(s setup) []string {
 	}
 }
 
+// mute is the environment of a server whose voice cannot be reached, if s wants that.
+func mute(s setup) []string {
+	if !s.mute {
+		return nil
+	}
+	section := "XIAOZHI_PROVIDERS__MUTE__"
+	return []string{
+		"XIAOZHI_TTS=mute", section + "TYPE=openai", section + "BASE_URL=http://127.0.0.1:9/v1",
+		section + "API_KEY=none", section + "TTS_MODEL=none",
+	}
+}
+
 // stop ends the server as an operator would, and expects exit code 0.
 func (s *server) stop(tb testing.TB) {
 	tb.Helper()
@@ -290,10 +304,14 @@ func (s *server) raced() error {
 // own, look at nothing but their own device, and end with it. It starts when
 // the first of them asks for it and ends after the last test.
 type sharedServer struct {
-	once  sync.Once
-	setup func() (setup, error)
-	srv   *server
-	err   error
+	once    sync.Once
+	setup   func() (setup, error)
+	furnish func(dir string) error // nil: its folder is empty
+	srv     *server
+	err     error
+
+	owned sync.Once // somebody has become its owner
+	owner string    // their cookie
 }
 
 var (
@@ -321,6 +339,11 @@ func (s *sharedServer) use(tb testing.TB) *server {
 		var dir string
 		if dir, s.err = os.MkdirTemp(buildDir, "server-"); s.err != nil { //nolint:usetesting // it outlives the test that asks first
 			return
+		}
+		if s.furnish != nil {
+			if s.err = s.furnish(dir); s.err != nil {
+				return
+			}
 		}
 		if s.srv, s.err = launch(with, dir); s.err == nil {
 			s.srv.shared = true

@@ -7,11 +7,12 @@ set -eu
 build="pkg-config libopus-dev"
 engines="flite espeak-ng libpocketsphinx3 pocketsphinx-en-us"
 databases="postgresql-15" # the tests start one of their own; without it they say what is not tested
+browser="chromium" # the journeys of the console are driven in it; without it they say that they are not tested
 sounds="asterisk-core-sounds-en-g722 asterisk-moh-opsound-g722 pocketsphinx-testdata alsa-utils"
 
 case "${1:-}" in
 run)  needed="$build" optional="$engines" ;;
-test) needed="$build $engines $sounds" optional="$databases" ;;
+test) needed="$build $engines $sounds" optional="$databases $browser" ;;
 *)    echo "usage: $0 run|test" >&2; exit 2 ;;
 esac
 

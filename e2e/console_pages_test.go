@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/browsertest"
+)
+
+// homeServer is a server with the data of a home, which nobody changes.
+var homeServer = sharedServer{
+	setup: func() (setup, error) { return setup{mute: true, config: "auth: {pairing: ask}\n"}, nil },
+	furnish: func(dir string) error {
+		return furnish(context.Background(), dir, time.Now()) //nolint:usetesting // for all tests
+	},
+}
+
+// home is that server with its owner's cookie, and with a speaker that waits.
+func home(t *testing.T) (s *server, cookie string) {
+	t.Helper()
+	s = homeServer.use(t)
+	homeServer.owned.Do(func() {
+		homeServer.owner = s.own(limit(t), t)
+		s.boots(limit(t), t, waiting, "7f0c6a9e-1111-4222-8333-444455556666")
+	})
+	return s, homeServer.owner
+}
+
+// pages are all that the owner of that server can open: those of the navigation, what lists lead to, and the others by name.
+var pages = []string{
+	"overview", "talk", "devices", "devices/" + kitchen, "devices/" + longNamed, "agents", "agents/default", "conversations", "conversations/" + keptTalk, "tools", "services",
+	"doctor", "doctor/" + kitchen, "settings", "users", "users/me", "users/me/password", "log", "log/server", "setup/services", "setup/speakers", "setup/address", "login",
+}
+
+// there are those of the pages that the server has.
+func there(t *testing.T, s *server, cookie string) (have []string) {
+	t.Helper()
+	for _, path := range pages {
+		if a := s.http(limit(t), t, "GET /console/"+path, "", s.with(cookie)); a.status == 200 {
+			have = append(have, path)
+		} else {
+			t.Logf("NOT TESTED: %s, %d", path, a.status)
+		}
+	}
+	return have
+}
+
+// wider says what of a page is wider than it.
+const wider = `(() => {
+  const page = document.documentElement;
+  const out = page.scrollWidth > page.clientWidth ? ["the page: " + page.scrollWidth + " > " + page.clientWidth] : [];
+  for (const e of document.querySelectorAll("button, .button, label, select, h1, h2, .tag, .state")) {
+    if (e.checkVisibility() && e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 1 && getComputedStyle(e).display !== "inline" && getComputedStyle(e).overflowX !== "auto") {
+      out.push(e.tagName + " " + e.textContent.trim().slice(0, 40) + ": " + e.scrollWidth + " > " + e.clientWidth);
+    }
+  }
+  if (out.length && page.scrollWidth > page.clientWidth) {
+    for (const e of document.querySelectorAll("body *")) {
+      if (e.getBoundingClientRect().right > page.clientWidth + 1 && ![...e.children].some((c) => c.getBoundingClientRect().right > page.clientWidth + 1)) {
+        out.push(e.tagName + "." + e.className + " " + e.textContent.trim().slice(0, 40));
+      }
+    }
+  }
+  return out.slice(0, 8);
+})()`
+
+// TestConsolePages looks at every page in both languages, in both themes, and in widths from 320 px on: nothing is wider than the
+// window, no rule of WCAG 2.2 A and AA is broken, nothing comes from elsewhere, and the browser complains of nothing.
+func TestConsolePages(t *testing.T) {
+	t.Parallel()
+	b := browsertest.Need(t, browser)
+	axe, err := browsertest.Axe(filepath.Join("..", ".tools", "axe", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if axe == "" {
+		t.Log("NOT TESTED: rules of accessibility, without axe-core (scripts/axe.sh fetches it)")
+	}
+	s, cookie := home(t)
+	have := there(t, s, cookie)
+	for _, lang := range []string{"en", "zh"} {
+		t.Run(lang, func(t *testing.T) {
+			t.Parallel()
+			tab := b.Tab(t, talkTime)
+			show(tab, cookie, loopback)
+			for _, path := range have {
+				tab.Screen(1280, 900, lang == "zh")
+				tab.Go(s.base() + "/console/" + path + "?lang=" + lang)
+				if got := tab.Text("document.documentElement.lang"); got != lang {
+					t.Errorf("%s is in %s, not %s", path, got, lang)
+				}
+				tab.Text(`document.querySelectorAll("details:not(.menu)").forEach((e) => { e.open = true; }), ""`)
+				for i, size := range sizes {
+					tab.Screen(size.width, size.height, (lang == "zh") == (i != 1))
+					for _, what := range tab.List(wider) {
+						t.Errorf("%s at %d px: %s", path, size.width, what)
+					}
+					if axe == "" || size.unchecked {
+						continue
+					}
+					for _, what := range tab.Broken(axe, size.rules...) {
+						t.Errorf("%s at %d px: %s", path, size.width, what)
+					}
+				}
+			}
+			tab.Clean()
+			if axe != "" {
+				tab.Text(`document.querySelector("main").append(document.createElement("input")), ""`)
+				if found := tab.Broken(axe); len(found) != 1 || !strings.Contains(found[0], "label") {
+					t.Errorf("a field without a name: %q", found)
+				}
+			}
+		})
+	}
+}
+
+// sizes are the windows in which pages are looked at, one after the other; 640 px are 1280 px at 200 %.
+var sizes = []struct {
+	width, height int64
+	rules         []string // nil: all
+	unchecked     bool
+}{
+	{width: 1280, height: 900},
+	{width: 320, height: 700, rules: []string{"color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"}},
+	{width: 640, height: 450, unchecked: true},
+}
