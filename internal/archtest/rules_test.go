@@ -104,6 +104,7 @@ var rules = []rule{
 	{"internal/doctor", "internal/access internal/account internal/contact internal/text/message", "what is wrong with a server, and what to do"},
 	{"internal/probe", "providers audio internal/text", "tries services as a user would"},
 	{"internal/lab", "agent/history agent/think audio audio/file internal/access internal/account internal/config internal/probe internal/text internal/text/message internal/text/sentence internal/timeline prompts providers providers/chain providers/transport store", "what is tried beside the talks, whatever the services are"},
+	{"internal/settings", "internal/access internal/account internal/config internal/text/message store", "settings that change while the server runs, whatever is built of them"},
 	{"internal/roster", "internal/account internal/access internal/text/message", "the agents that people make, whatever is made of them"},
 	{"internal/roster/recordstest", "internal/roster", "the contract of what keeps agents"},
 	{"docs", "", "what of the documents is given to programs"},
