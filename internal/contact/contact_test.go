@@ -92,6 +92,13 @@ func TestCauses(t *testing.T) {
 	w.arrives(nil)
 	w.Leaves(End{Device: speaker, NoWord: true})
 	w.wants(Hello, "contact/hello-late", "contact/hello-other")
+	w.arrives(nil)
+	w.Leaves(End{Device: speaker, Why: "gone"})
+	w.wants(Hello, "contact/hello-gone", "contact/hello-other")
+	w.arrives(nil)
+	w.now = w.now.Add(10 * time.Second)
+	w.Leaves(End{Device: speaker, Why: "gone"})
+	w.wants(Hello, "contact/hello-late", "contact/hello-other")
 }
 
 // TestTalk: the steps of a talk tick off, and the next utterance begins its own anew.

@@ -305,6 +305,10 @@ func replyFault(t Turn) Why {
 	return why("contact/reply-error", short(t.Err))
 }
 
+// patience is how long a device waits for the answer to its hello at least; most wait ten seconds, as the server does, and
+// hang up in the same moment.
+const patience = 9 * time.Second
+
 // Leaves notes that a connection has ended.
 func (l *Log) Leaves(e End) {
 	l.of(e.Device, func(r *record, now time.Time) {
@@ -315,6 +319,8 @@ func (l *Log) Leaves(e End) {
 			r.turn = 0
 			r.marks.fail(Played, now, r.caller.From, why("contact/played-gone", short(e.Why)))
 		case !open || step < Hello || r.marks[step].state == Failed:
+		case step == Hello && now.Sub(r.marks[Token].at) >= patience:
+			r.marks.fail(Hello, now, r.caller.From, why("contact/hello-late"))
 		case step == Hello:
 			r.marks.fail(Hello, now, r.caller.From, why("contact/hello-gone", short(e.Why)))
 		case step > Voice && e.Gone:
