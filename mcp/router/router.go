@@ -147,16 +147,7 @@ type placedOffer struct {
 // placed asks every source for its tools and names them. Nothing is kept, so a
 // tool that left is gone and one that came is there.
 func (rt *Router) placed() []placedOffer {
-	rt.mu.Lock()
-	sources := make([]mcp.Source, 0, len(rt.sources))
-	for _, s := range rt.sources {
-		if group, ok := s.(mcp.Group); ok {
-			sources = append(sources, group.Sources()...)
-		} else {
-			sources = append(sources, s)
-		}
-	}
-	rt.mu.Unlock()
+	sources := rt.flat()
 	lists, count := make([][]mcp.Tool, len(sources)), 0
 	for i, s := range sources {
 		lists[i] = s.GetAvailableTools()

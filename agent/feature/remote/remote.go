@@ -51,6 +51,8 @@ type Device interface {
 	Stop(ctx context.Context) (stopped bool, err error)
 	// Offers lists the tools that the device's model is offered.
 	Offers() []router.Offer
+	// Survey lists them with those that it is not offered, and why.
+	Survey() []router.Listed
 	// Call runs one of them as a call of the model would be, and waits for its true
 	// result. A tool that needs the user's yes is run when the user, who is asked
 	// aloud, has said so. invalid says why the arguments cannot be used, if the
@@ -84,6 +86,8 @@ type device struct {
 func New(c Conversation, id string, tools *router.Router) Device { return &device{c, id, tools} }
 
 func (d *device) Offers() []router.Offer { return d.tools.Offers() }
+
+func (d *device) Survey() []router.Listed { return d.tools.Survey() }
 
 func (d *device) Say(ctx context.Context, words string, now bool) (Said, error) {
 	_, said, err := d.speak(ctx, feature.Announcement{Text: words, Now: now})

@@ -1,0 +1,83 @@
+package router
+
+import (
+	"slices"
+
+	"xiaozhi/mcp"
+)
+
+// Listed is a tool with all that is decided about it, whether or not the model is offered it.
+type Listed struct {
+	Offer
+	Asks   string // why the user must say yes first: a setting and its pattern, or a hint of the tool; "": nobody is asked
+	Hidden string // why the model is not offered it: a setting and its pattern, or one of the constants below; "": it is
+}
+
+// Why tools are hidden that no setting hides.
+const (
+	ForPeople = "people" // it is meant for people, who may call it all the same
+	Replaced  = "device" // the device has a tool of its own that does the same
+)
+
+// Survey returns all tools of all sources, in the order of their sources. Those that are hidden have no LLMName. The caller
+// owns the slice.
+func (rt *Router) Survey() []Listed {
+	type id struct{ source, name string }
+	var all []Listed
+	there := map[id]bool{}
+	for _, p := range rt.placed() {
+		there[id{p.Tool.Source, p.Tool.Name}] = true
+		l := Listed{Offer: p.Offer}
+		if verdict := rt.decide(p.Offer, mcp.ByModel, false); verdict.Decision == Asks {
+			l.Asks = verdict.Why
+		}
+		all = append(all, l)
+	}
+	for _, s := range rt.flat() {
+		for _, tool := range s.GetAvailableTools() {
+			if tool.Name == "" || there[id{tool.Source, tool.Name}] {
+				continue
+			}
+			there[id{tool.Source, tool.Name}] = true
+			all = append(all, rt.hidden(tool))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Listed) int { return rank(a.Tool) - rank(b.Tool) })
+	return all
+}
+
+// hidden describes a tool that the model is not offered.
+func (rt *Router) hidden(tool mcp.Tool) Listed {
+	l := Listed{Offer: Offer{Tool: tool}, Hidden: Replaced}
+	l.Kind, l.Why = mcp.ExplainKind(tool, rt.options.Kinds)
+	_, job := mcp.FitsTool(rt.options.Jobs, tool, mcp.FunctionName(tool.Name))
+	l.Job = tool.Job || job
+	names := []string{mcp.FunctionName(tool.Name)}
+	l.Asks, l.Consent = rt.gate.asks(tool, names)
+	why, denied := rt.gate.hides(tool, names)
+	if narrow := rt.narrow.Load(); !denied && narrow != nil {
+		why, denied = narrow.hides(tool, names)
+	}
+	switch {
+	case denied:
+		l.Hidden = why
+	case tool.UserOnly():
+		l.Hidden = ForPeople
+	}
+	return l
+}
+
+// flat lists the sources, those of groups one by one.
+func (rt *Router) flat() []mcp.Source {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	sources := make([]mcp.Source, 0, len(rt.sources))
+	for _, s := range rt.sources {
+		if group, ok := s.(mcp.Group); ok {
+			sources = append(sources, group.Sources()...)
+		} else {
+			sources = append(sources, s)
+		}
+	}
+	return sources
+}
