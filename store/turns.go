@@ -239,23 +239,6 @@ func (t *Turns) Get(ctx context.Context, id string) (turn Turn, messages []Messa
 	return turn, messages, calls, err
 }
 
-// Calls lists calls on a device, or on all for "", the newest first.
-func (t *Turns) Calls(ctx context.Context, deviceID string, p Page) ([]Call, error) {
-	const columns = "SELECT " + callColumns + " FROM tool_calls"
-	at, id, limit := p.bounds()
-	if deviceID == "" {
-		return list[Call](ctx, t.db.read, columns+" WHERE (at, id) < ($1, $2) ORDER BY at DESC, id DESC LIMIT $3", at, id, limit)
-	}
-	return list[Call](ctx, t.db.read, columns+" WHERE device_id = $1 AND (at, id) < ($2, $3) ORDER BY at DESC, id DESC LIMIT $4", deviceID, at, id, limit)
-}
-
-// TrimCalls deletes calls of a device from before a time that belong to no turn, at most limit of them, and returns how
-// many.
-func (t *Turns) TrimCalls(ctx context.Context, deviceID string, before time.Time, limit int) (int64, error) {
-	return t.db.exec(ctx, "DELETE FROM tool_calls WHERE id IN (SELECT id FROM tool_calls WHERE device_id = $1 AND at < $2 AND turn_id IS NULL ORDER BY at, id LIMIT $3)",
-		deviceID, before.UnixMilli(), limit)
-}
-
 // Rate keeps what somebody thinks of a turn: -1, 0 or 1.
 func (t *Turns) Rate(ctx context.Context, id string, rating int) error {
 	return t.db.execOne(ctx, "UPDATE turns SET rating = $1 WHERE id = $2", rating, id)

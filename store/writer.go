@@ -332,9 +332,12 @@ func (b *batch) others() (all []func(context.Context, *writer) error) {
 	return all
 }
 
-// outside writes a call outside of turns.
-func (w *writer) outside(ctx context.Context, c Call) error {
-	known, err := w.has(ctx, c.DeviceID)
+// outside writes a call outside of turns, unless its device is not known.
+func (w *writer) outside(ctx context.Context, c Call) (err error) {
+	known := c.DeviceID == ""
+	if !known {
+		known, err = w.has(ctx, c.DeviceID)
+	}
 	if err == nil && known {
 		_, err = w.call.ExecContext(ctx, c.fields()...)
 	}

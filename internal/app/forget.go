@@ -140,6 +140,12 @@ func (t trimmer) trim(ctx context.Context, now time.Time) (talks int64, err erro
 	if err != nil {
 		return 0, err
 	}
+	if t.days > 0 { // those that no device made
+		before := now.AddDate(0, 0, -t.days)
+		if _, err := inPieces(ctx, trimCalls, func() (int64, error) { return t.store.Turns.TrimCalls(ctx, "", before, trimCalls) }); err != nil {
+			return 0, err
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(days)) {
 		if days[id] == 0 {
 			continue
