@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,6 +24,8 @@ var programs = []string{"chromium", "chromium-browser", "google-chrome"}
 
 const (
 	speechRate = 16000
+	before     = 1 * speechRate // samples of silence before each sentence, in which a page gets ready
+	after      = 3 * speechRate // and after it
 	startTime  = 60 * time.Second
 	// PlainHost is an address that leads to this machine and that the browser does not trust, as one in a home.
 	PlainHost = "192.168.77.7"
@@ -34,7 +37,8 @@ type Browser struct {
 	close func()
 }
 
-// Start starts one whose microphone hears speech, 16 kHz, each time that a page opens it, and silence after that.
+// Start starts one whose microphone hears a sentence, 16 kHz, again and again from the moment that a page opens it, with
+// silence in between.
 func Start(speech []int16) (*Browser, error) {
 	program := ""
 	for _, name := range programs {
@@ -51,13 +55,13 @@ func Start(speech []int16) (*Browser, error) {
 		return nil, err
 	}
 	wav := filepath.Join(dir, "speech.wav")
-	if err := os.WriteFile(wav, wavOf(speech), 0o600); err != nil {
+	if err := os.WriteFile(wav, wavOf(slices.Concat(make([]int16, before), speech, make([]int16, after))), 0o600); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	allocated, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(filepath.Join(dir, "profile")), chromedp.WindowSize(1280, 900),
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
-		chromedp.Flag("use-file-for-fake-audio-capture", wav+"%noloop"),
+		chromedp.Flag("use-file-for-fake-audio-capture", wav),
 		chromedp.Flag("host-resolver-rules", "MAP "+PlainHost+" 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
 		chromedp.Flag("mute-audio", false), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(startTime),
 	)...)

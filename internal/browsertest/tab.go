@@ -19,9 +19,24 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// hearing looks 50 times a second at what a page gives to the loudspeaker.
+// hearing looks 50 times a second at what a page gives to the loudspeaker, and at what it gets from the microphone: when
+// a sentence began and when the last of it was heard.
 const hearing = `(() => {
   const sound = window.__sound = { arrived: 0, begun: 0, first: 0, last: 0, peak: 0, loud: 0 };
+  const said = window.__said = { begun: 0, last: 0 };
+  const open = AudioContext.prototype.createMediaStreamSource;
+  AudioContext.prototype.createMediaStreamSource = function (stream) {
+    const source = open.call(this, stream), ear = new AnalyserNode(this, { fftSize: 2048 }), window = new Float32Array(2048);
+    connect.call(source, ear);
+    setInterval(() => {
+      ear.getFloatTimeDomainData(window);
+      if (!window.some((v) => Math.abs(v) > 0.02)) { return; }
+      const now = performance.now();
+      if (now - said.last > 500) { said.begun = now; }
+      said.last = now;
+    }, 20);
+    return source;
+  };
   window.WebSocket = class extends WebSocket {
     constructor(...how) {
       super(...how);
@@ -259,6 +274,13 @@ func (t *Tab) Heard() (first, last, loud, peak float64) {
 func (t *Tab) Begun() float64 {
 	t.tb.Helper()
 	return value[float64](t, "__sound.begun - __sound.arrived")
+}
+
+// Spoken waits until the microphone has heard a whole sentence that began after now.
+func (t *Tab) Spoken() {
+	t.tb.Helper()
+	now := value[float64](t, "performance.now()")
+	t.Await(fmt.Sprintf("__said.begun > %f && performance.now() - __said.last > 600", now))
 }
 
 // Deaf forgets what was heard.
