@@ -17,6 +17,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/internal/app"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/probe"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -98,7 +99,7 @@ func services(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 }
 
 // openServices reads the settings and opens their sealed secrets.
-func openServices(ctx context.Context, f servicesFlags) (*app.Services, *config.Config, error) {
+func openServices(ctx context.Context, f servicesFlags) (*engines.Services, *config.Config, error) {
 	cfg, _, err := config.Load(config.Options{File: f.config, DataDir: f.data, Env: os.Environ()})
 	if err != nil {
 		return nil, nil, err
@@ -113,7 +114,7 @@ func openServices(ctx context.Context, f servicesFlags) (*app.Services, *config.
 			return nil, nil, err
 		}
 	}
-	return app.OpenServices(cfg, slog.New(slog.DiscardHandler)), cfg, nil
+	return engines.OpenServices(cfg, slog.New(slog.DiscardHandler)), cfg, nil
 }
 
 // client asks the server that these settings are for.
@@ -128,7 +129,7 @@ func (f servicesFlags) client(flags *flag.FlagSet, cfg *config.Config, out io.Wr
 
 // trier runs one subcommand.
 type trier struct {
-	s      *app.Services
+	s      *engines.Services
 	f      servicesFlags
 	out    io.Writer
 	server toolsClient
@@ -158,7 +159,7 @@ func (t *trier) test(ctx context.Context, name string) error {
 		one := t.s.Try(ctx, name, r)
 		result := tested{Role: r, About: one.What}
 		if one.Err != nil {
-			why := message.Both("services/not-made") + ": " + app.Why(one.Err, t.s.Free(name))
+			why := message.Both("services/not-made") + ": " + engines.Why(one.Err, t.s.Free(name))
 			t.tell("%s  %s\n", r, why)
 			result.Runs = []outcome{{Failure: why}}
 		} else {
@@ -183,7 +184,7 @@ func (t *trier) test(ctx context.Context, name string) error {
 }
 
 // runs tries a role as often as was asked for.
-func (t *trier) runs(ctx context.Context, name string, one app.Tried, said string, sound *[]int16, result *tested) {
+func (t *trier) runs(ctx context.Context, name string, one engines.Tried, said string, sound *[]int16, result *tested) {
 	steps := 0
 	for run := range t.f.runs {
 		made, err := t.try(ctx, name, one, said, sound)
@@ -191,7 +192,7 @@ func (t *trier) runs(ctx context.Context, name string, one app.Tried, said strin
 			t.tell("  %s\n", o)
 		}
 		if err != nil {
-			why := app.Why(err, t.s.Free(name))
+			why := engines.Why(err, t.s.Free(name))
 			t.tell("  %d. %s\n", run+1, why)
 			made = []outcome{{Failure: why}} // half a talk would be set against whole ones
 		} else {
@@ -242,7 +243,7 @@ func (t *trier) sentence() string {
 }
 
 // try runs one role once.
-func (t *trier) try(ctx context.Context, name string, one app.Tried, said string, sound *[]int16) ([]outcome, error) {
+func (t *trier) try(ctx context.Context, name string, one engines.Tried, said string, sound *[]int16) ([]outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.f.timeout)
 	defer cancel()
 	price := t.s.Price(name)

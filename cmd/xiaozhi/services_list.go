@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"xiaozhi/internal/app"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/providers/chain"
 	"xiaozhi/providers/service"
@@ -42,9 +42,9 @@ func (t *trier) list(ctx context.Context) error {
 }
 
 // running asks the server of the settings, or the one that is named, for its states.
-func (t *trier) running(ctx context.Context) (states app.States, err error) {
+func (t *trier) running(ctx context.Context) (states engines.States, err error) {
 	noToken := t.server.findToken()
-	err = t.server.ask(ctx, http.MethodGet, app.StatesPath, nil, &states)
+	err = t.server.ask(ctx, http.MethodGet, engines.StatesPath, nil, &states)
 	if err != nil && noToken != nil && !errors.Is(err, syscall.ECONNREFUSED) { // a server that has never run has no token either
 		return states, noToken
 	}
@@ -67,7 +67,7 @@ func serverOf(cfg *config.Config) string {
 }
 
 // states shows what a running server tells.
-func (t *trier) states(s app.States) error {
+func (t *trier) states(s engines.States) error {
 	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "\t\t\t%s\t\n", message.Both("services/last-result"))
 	var faults []string
@@ -78,7 +78,7 @@ func (t *trier) states(s app.States) error {
 		for _, m := range c.Members {
 			what := m.About
 			switch {
-			case m.Condition == app.LeftOut:
+			case m.Condition == engines.LeftOut:
 				what = m.Fault
 			case m.Fault != "":
 				faults = append(faults, fmt.Sprintf("%s %s: %s: %s", c.Role, m.Name, message.Both("services/last-failure", clock(m.Failed)), m.Fault))
@@ -96,7 +96,7 @@ func (t *trier) states(s app.States) error {
 }
 
 // condition says how a member is.
-func condition(m app.MemberState) string {
+func condition(m engines.MemberState) string {
 	switch m.Condition {
 	case chain.Closed:
 		return message.Both("services/closed")
@@ -109,7 +109,7 @@ func condition(m app.MemberState) string {
 }
 
 // lastResult says how long the last result of a member took, and when that was.
-func lastResult(m app.MemberState) string {
+func lastResult(m engines.MemberState) string {
 	if m.First == 0 {
 		return "-"
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"xiaozhi/internal/app"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/internal/servicetest/openaispeech"
 )
@@ -56,7 +56,7 @@ providers:
 	if strings.Contains(shown, "sk-wrong") {
 		t.Errorf("a key is shown:\n%s", shown)
 	}
-	var states app.States
+	var states engines.States
 	if code, out := list("--server", base, "--json"); code != 0 || json.Unmarshal([]byte(out), &states) != nil || len(states.Chains) < 4 {
 		t.Errorf("--json: %d\n%s", code, out)
 	}
@@ -65,7 +65,7 @@ providers:
 	if code, out := list("--server", base); code != 1 || !strings.Contains(out, "401") {
 		t.Errorf("with a wrong token: %d\n%s", code, out)
 	}
-	if resp, err := http.Get(base + app.StatesPath); err != nil || resp.StatusCode != http.StatusUnauthorized {
+	if resp, err := http.Get(base + engines.StatesPath); err != nil || resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("without a token: %v, %v", resp, err)
 	} else {
 		_ = resp.Body.Close()

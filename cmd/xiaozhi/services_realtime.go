@@ -7,8 +7,8 @@ import (
 
 	"xiaozhi/audio"
 	"xiaozhi/audio/file"
-	"xiaozhi/internal/app"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/probe"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -17,7 +17,7 @@ import (
 )
 
 // converse says the sentence to a service that hears and speaks by itself, then asks it a question with a tool.
-func (t *trier) converse(ctx context.Context, one app.Tried, price config.Price, said string) ([]outcome, error) {
+func (t *trier) converse(ctx context.Context, one engines.Tried, price config.Price, said string) ([]outcome, error) {
 	question := message.In(text.Lang(t.f.language), "services/question")
 	sentence, err := t.recording(ctx, &said)
 	if err != nil {

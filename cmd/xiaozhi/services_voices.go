@@ -12,7 +12,7 @@ import (
 
 	"xiaozhi/audio"
 	"xiaozhi/audio/file"
-	"xiaozhi/internal/app"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/probe"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/providers"
@@ -29,7 +29,7 @@ func (t *trier) voices(ctx context.Context, name string) error {
 	}
 	all, asked, err := t.s.Voices(ctx, name)
 	if err != nil {
-		return errors.New(app.Why(err, t.s.Free(name)))
+		return errors.New(engines.Why(err, t.s.Free(name)))
 	}
 	if t.f.json {
 		if all == nil {
@@ -64,7 +64,7 @@ func (t *trier) voices(ctx context.Context, name string) error {
 	var failed error
 	for _, v := range all {
 		if err := t.sample(ctx, one.TTS, v.Name); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %s", v.Name, app.Why(err, t.s.Free(name))))
+			failed = errors.Join(failed, fmt.Errorf("%s: %s", v.Name, engines.Why(err, t.s.Free(name))))
 		}
 	}
 	return failed

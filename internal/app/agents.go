@@ -14,6 +14,7 @@ import (
 	"xiaozhi/connection/identity"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/roster"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -22,10 +23,10 @@ import (
 	"xiaozhi/store"
 )
 
-// workshop makes the engines of agents while devices talk; a [resolver] does.
+// workshop makes the engines of agents while devices talk; an [engines.Maker] does.
 type workshop interface {
-	remake(ctx context.Context, cfg *config.Config, changed string) (all map[string]agentEngines, drop func(), err error)
-	sweep()
+	Remake(ctx context.Context, cfg *config.Config, changed string) (all map[string]engines.Chains, drop func(), err error)
+	Sweep()
 }
 
 // crew owns the agents that people have made, as the cast plays them: beside those of the settings, which win where
@@ -128,11 +129,11 @@ func (c *crew) Stage(ctx context.Context, docs map[string]string, changed string
 	if _, err := mainPrompt(all, c.texts, ""); err != nil {
 		return nil, nil, errors.New(message.Both("agents/first", changed))
 	}
-	engines, drop, err := c.shop.remake(ctx, all, changed)
+	made, drop, err := c.shop.Remake(ctx, all, changed)
 	if err != nil {
 		return nil, nil, err
 	}
-	players := castOf(all, c.texts, engines)
+	players := castOf(all, c.texts, made)
 	return func() {
 		if on := all.Recorded(); !slices.Equal(on, c.settings().Recorded()) {
 			c.log.Warn("whose sound of turns is recorded has changed", "by", on)
@@ -141,7 +142,7 @@ func (c *crew) Stage(ctx context.Context, docs map[string]string, changed string
 		c.now, c.trouble = all, trouble
 		c.mu.Unlock()
 		c.setAgents(players)
-		c.shop.sweep()
+		c.shop.Sweep()
 		c.Given()
 	}, drop, nil
 }

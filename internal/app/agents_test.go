@@ -21,6 +21,7 @@ import (
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/roster"
 	"xiaozhi/internal/roster/recordstest"
 	"xiaozhi/mcp/local"
@@ -58,10 +59,10 @@ type fakeShop struct {
 	ready company
 }
 
-func (s *fakeShop) remake(_ context.Context, cfg *config.Config, _ string) (map[string]agentEngines, func(), error) {
+func (s *fakeShop) Remake(_ context.Context, cfg *config.Config, _ string) (map[string]engines.Chains, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := map[string]agentEngines{}
+	all := map[string]engines.Chains{}
 	for name, p := range cfg.Agents {
 		if len(p.LLM) > 0 {
 			all[name] = s.ready[p.LLM[0]]
@@ -70,7 +71,7 @@ func (s *fakeShop) remake(_ context.Context, cfg *config.Config, _ string) (map[
 	return all, func() {}, nil
 }
 
-func (s *fakeShop) sweep() {}
+func (s *fakeShop) Sweep() {}
 
 // What people change of an agent counts from the next turn on, without a new connection: prompt, voice and model. So
 // does the agent that a device is given, and taking it away again.
@@ -110,7 +111,7 @@ func TestAgentChangesNextTurn(t *testing.T) {
 			t.Errorf("the second said %q", got)
 		}
 		for name, want := range map[string]string{"openai": "story", "rules": "language teacher"} {
-			if asked := shop.ready[name].llm.(*providertest.LLM).Asked()[0].Request; !strings.Contains(asked.Messages[0].Content, want) {
+			if asked := shop.ready[name].LLM.(*providertest.LLM).Asked()[0].Request; !strings.Contains(asked.Messages[0].Content, want) {
 				t.Errorf("the prompt of %s is %s", name, asked.Messages[0].Content)
 			}
 		}
@@ -129,7 +130,7 @@ func TestAgentChangesDuringTurn(t *testing.T) {
 		shop := &fakeShop{ready: company{}}
 		shop.ready.engage("openai")
 		shop.ready.engage("rules")
-		shop.ready["openai"].llm.(*providertest.LLM).Script = []providertest.Step{providertest.Say("This is one. ", "This is two. ", "This is three.").After(time.Second)}
+		shop.ready["openai"].LLM.(*providertest.LLM).Script = []providertest.Step{providertest.Say("This is one. ", "This is two. ", "This is three.").After(time.Second)}
 		h.app.crew.shop = shop
 		r, by := h.app.crew.roster, roster.Author{Name: "anna"}
 		set := func(name string) {
@@ -167,9 +168,9 @@ func TestAgentChangesUnderLoad(t *testing.T) {
 	inMemory(t, script{}, func(ctx context.Context, t *testing.T, h *harness) {
 		shop := &fakeShop{ready: company{}}
 		for _, name := range []string{"openai", "rules"} {
-			shop.ready[name] = agentEngines{
-				llm: &providertest.LLM{Label: name, Script: slices.Repeat([]providertest.Step{providertest.Say("I am " + name + ".")}, 400)},
-				tts: &providertest.TTS{Label: name, Script: slices.Repeat([]providertest.Speech{{Length: 300 * time.Millisecond}}, 400)},
+			shop.ready[name] = engines.Chains{
+				LLM: &providertest.LLM{Label: name, Script: slices.Repeat([]providertest.Step{providertest.Say("I am " + name + ".")}, 400)},
+				TTS: &providertest.TTS{Label: name, Script: slices.Repeat([]providertest.Speech{{Length: 300 * time.Millisecond}}, 400)},
 			}
 		}
 		h.app.crew.shop = shop

@@ -1,6 +1,5 @@
 // Package app builds, starts and stops the program: it joins connections,
-// conversations, tools and engines as the settings ask. It is the only package that
-// knows providers by name.
+// conversations, tools and engines as the settings ask.
 package app
 
 import (
@@ -34,6 +33,7 @@ import (
 	"xiaozhi/internal/contact"
 	"xiaozhi/internal/contact/watch"
 	"xiaozhi/internal/doctor"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/fleet"
 	"xiaozhi/internal/lab"
 	"xiaozhi/internal/text"
@@ -68,7 +68,7 @@ type App struct {
 	options Options
 	log     *slog.Logger // that of the options, and the tail
 	seen    seen
-	report  *report
+	report  *engines.Report
 	life    *lifecycle
 
 	book     *identity.Book
@@ -122,7 +122,7 @@ func newApp(cfg *config.Config, o Options) *App {
 	tail := &logTail{}
 	log := slog.New(slog.NewMultiHandler(o.Log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
 	a := &App{
-		cfg: cfg, options: o, log: log, seen: seen{tail: tail, devices: watch.Devices{Log: contact.New(nil)}, fleet: fleet.New()}, report: &report{log: log}, life: &lifecycle{log: log}, outside: newOutside(),
+		cfg: cfg, options: o, log: log, seen: seen{tail: tail, devices: watch.Devices{Log: contact.New(nil)}, fleet: fleet.New()}, report: engines.NewReport(log), life: &lifecycle{log: log}, outside: newOutside(),
 		forgetting: forgetting{times: map[string]int{}}, load: connection.NewSchedulerLag(cfg.Server.MaxLateness, log),
 	}
 	a.seen.doctor = doctor.New(doctor.Options{Check: examiner{a}.examine, Contacts: a.seen.devices.Log})
@@ -167,19 +167,22 @@ func (a *App) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := findEngines(ctx, cfg, texts, a.report, a.life, a.log)
+	maker := engines.New(cfg, a.report, a.log)
+	a.life.atEnd(maker.Close)
+	e, err := maker.All(ctx, texts)
 	if err != nil {
 		return err
 	}
+	a.life.engines(maker.Start())
 	a.life.atEnd(a.crew.roster.Close) // before the engines
-	players := castOf(cfg, texts, e.agents)
+	players := castOf(cfg, texts, e.Agents)
 	tools, err := localTools(cfg, a.options.Data, a.crew.roles(players))
 	if err != nil {
 		return err
 	}
 	o := conversationOptions(cfg, e, texts, a.log)
-	o.Prompt, a.cast, a.crew.shop = prompt, newCast(players), e.made
-	a.cast.main = agentEngines{asr: e.asr, llm: e.llm, tts: e.tts, vision: e.vision, duplex: e.duplex}
+	o.Prompt, a.cast, a.crew.shop = prompt, newCast(players), maker
+	a.cast.main = e.Main
 	book := a.reminders(ctx, a.stored)
 	a.outside.letters = officeOf(ctx, a.stored, a.life, a.log)
 	o.Features = features(book, a.outside.letters, musicLibrary{tools.Music})
@@ -190,7 +193,7 @@ func (a *App) assemble(ctx context.Context) error {
 	})
 	a.crew.ahead = func(ctx context.Context) error { return a.crew.warm(ctx, o, phrasesAhead()) }
 	a.life.later(a.crew.ahead)
-	return a.join(ctx, o, tools, a.opener(kept).sources(), &pictures{llm: e.vision, of: a.vision, texts: texts, log: a.log})
+	return a.join(ctx, o, tools, a.opener(kept).sources(), &pictures{llm: e.Main.Vision, of: a.vision, texts: texts, log: a.log})
 }
 
 // join makes the tools, the gateway and the server of the devices.
@@ -297,7 +300,7 @@ func publicName(publicURL string) string {
 }
 
 // Report writes what was found, for people.
-func (a *App) Report(w io.Writer) { a.report.write(w) }
+func (a *App) Report(w io.Writer) { a.report.Write(w) }
 
 // Close ends all that Build made, in reverse order. Run must have returned.
 func (a *App) Close() { a.life.end() }
@@ -313,7 +316,7 @@ func (a *App) record(dir string) error {
 		return fmt.Errorf("log.record: %w / %s", err, message.In(text.Chinese, "app/cannot-record"))
 	}
 	a.recorders.talks = recorder
-	a.report.line("  REC  " + message.Both("app/recorded", dir))
+	a.report.Line("  REC  " + message.Both("app/recorded", dir))
 	a.log.Warn("conversations are recorded", "folder", dir)
 	return nil
 }

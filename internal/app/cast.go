@@ -2,13 +2,16 @@ package app
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 
 	"xiaozhi/agent"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/roster"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -35,7 +38,7 @@ type personas struct {
 type cast struct {
 	now atomic.Pointer[personas]
 	// main are the chains of agents that have none of their own; set before devices connect.
-	main agentEngines
+	main engines.Chains
 	// assigned says which agent somebody gave to a device beside the settings.
 	assigned func(device string) roster.Given
 	// revision is that of an agent that people have made; 0: the settings or a prompt make it.
@@ -90,14 +93,14 @@ func (c *cast) options(o agent.Options, s wire.Session, limit func(*agent.Person
 }
 
 // castOf makes the agents of the settings: those that are named, and one of each prompt.
-func castOf(cfg *config.Config, texts *prompts.Set, engines map[string]agentEngines) *personas {
+func castOf(cfg *config.Config, texts *prompts.Set, made map[string]engines.Chains) *personas {
 	all := &personas{byName: map[string]persona{}, devices: cfg.Devices.ByID, first: cfg.Agent.Prompt, sound: cfg.Recording.Sound}
 	main, typed := mainOf(cfg, texts), cfg.Agents[cfg.Agent.Prompt].Text
 	for _, name := range cfg.AgentNames(texts.Names()) {
-		s, e := cfg.Agents[name], engines[name]
-		p := persona{vision: e.vision, Persona: agent.Persona{
+		s, e := cfg.Agents[name], made[name]
+		p := persona{vision: e.Vision, Persona: agent.Persona{
 			Name: name, Prompt: s.Prompt, Language: text.TagOf(s.Language), Voice: s.Voice,
-			ASR: e.asr, LLM: e.llm, TTS: e.tts, Realtime: e.duplex, NoRealtime: e.cascade, NoChinese: e.asr != nil && !e.chinese,
+			ASR: e.ASR, LLM: e.LLM, TTS: e.TTS, Realtime: e.Duplex, NoRealtime: e.Cascade, NoChinese: e.ASR != nil && !e.Chinese,
 			WakeWords: s.WakeWords, ExitWords: s.ExitWords, Allow: s.Tools.Allow, Deny: s.Tools.Deny, Forgets: s.Memory == config.Forget, Record: agent.Record(s.Record),
 		}}
 		if p.Prompt == "" && texts.Has(name) {
@@ -147,4 +150,37 @@ func (a *App) vision(device string) (llm providers.LLM, unknown bool) {
 	}
 	p, _ := a.cast.Of(device, name)
 	return p.vision, unknown
+}
+
+// condition serves how the services of a server are.
+type condition struct {
+	cfg  *config.Config
+	cast *cast
+	crew *crew
+	left map[string]error // of the report of the start
+}
+
+// ServeHTTP implements [http.Handler].
+func (a condition) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(a.chains()) // who asked is gone
+}
+
+// chains lists the chains of all, then those of agents.
+func (a condition) chains() engines.States {
+	players := a.cast.now.Load()
+	return engines.StatesOf(a.cfg, a.cast.main, func(yield func(string, engines.Chains) bool) {
+		for _, name := range a.crew.Names() {
+			p := players.byName[name]
+			if !yield(name, engines.Chains{ASR: p.ASR, LLM: p.LLM, TTS: p.TTS, Vision: p.vision, Duplex: p.Realtime}) {
+				return
+			}
+		}
+	}, a.left)
 }

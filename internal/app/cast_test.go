@@ -17,6 +17,7 @@ import (
 	"xiaozhi/connection/camera"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/roster"
 	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
@@ -25,19 +26,19 @@ import (
 )
 
 // company is a set of agents with engines of their own, as the settings would give them.
-type company map[string]agentEngines
+type company map[string]engines.Chains
 
 // engage gives an agent engines that answer with its name.
 func (c company) engage(name string, steps ...providertest.Step) {
-	c[name] = agentEngines{
-		llm: &providertest.LLM{Label: name, Script: append(steps, providertest.Say("I am "+name+"."))},
-		tts: &providertest.TTS{Label: name, Script: []providertest.Speech{{Length: 300 * time.Millisecond}}},
+	c[name] = engines.Chains{
+		LLM: &providertest.LLM{Label: name, Script: append(steps, providertest.Say("I am "+name+"."))},
+		TTS: &providertest.TTS{Label: name, Script: []providertest.Speech{{Length: 300 * time.Millisecond}}},
 	}
 }
 
 // said lists what an agent's voice has said.
 func (c company) said(name string) (lines []string) {
-	for _, s := range c[name].tts.(*providertest.TTS).Spoken() {
+	for _, s := range c[name].TTS.(*providertest.TTS).Spoken() {
 		lines = append(lines, s.Request.Voice+": "+s.Request.Text)
 	}
 	return lines
@@ -91,7 +92,7 @@ func TestTwoDevicesTwoAgents(t *testing.T) {
 			t.Errorf("said %q and %q", a, b)
 		}
 		for name, want := range map[string]string{"anna": "story", "teacher": "language teacher"} {
-			asked := before[name].llm.(*providertest.LLM).Asked()[0].Request
+			asked := before[name].LLM.(*providertest.LLM).Asked()[0].Request
 			hasMusic := slices.ContainsFunc(asked.Tools, func(s providers.ToolSpec) bool { return s.Name == "play_music" })
 			if !strings.Contains(asked.Messages[0].Content, want) || hasMusic != (name == "anna") {
 				t.Errorf("%s: music %v, prompt %s", name, hasMusic, asked.Messages[0].Content)
@@ -105,7 +106,7 @@ func TestTwoDevicesTwoAgents(t *testing.T) {
 		if got := after.said("anna"); len(got) != 1 || len(before.said("anna")) != 1 || len(before.said("teacher")) != 1 {
 			t.Errorf("the new anna said %q", got)
 		}
-		offered := after["anna"].llm.(*providertest.LLM).Asked()[0].Request.Tools
+		offered := after["anna"].LLM.(*providertest.LLM).Asked()[0].Request.Tools
 		if !slices.ContainsFunc(offered, func(s providers.ToolSpec) bool {
 			return s.Name == "change_role" && strings.Contains(string(s.Parameters), `"pirate"`)
 		}) {
@@ -183,7 +184,7 @@ func TestCast(t *testing.T) {
 	if _, ok := o.Persona("anna"); !ok || limited != 0 {
 		t.Error(ok, limited)
 	}
-	c.Replace(castOf(cfg, texts, map[string]agentEngines{"anna": {llm: &providertest.LLM{}}}))
+	c.Replace(castOf(cfg, texts, map[string]engines.Chains{"anna": {LLM: &providertest.LLM{}}}))
 	if _, ok := o.Persona("anna"); !ok || limited != 1 {
 		t.Error("a model of an agent is not limited for strangers")
 	}
@@ -209,54 +210,6 @@ func TestMainPrompt(t *testing.T) {
 }
 
 // Chains that agents name are made once each, and so is an engine that is in several.
-func TestChainsOfAgentsAreShared(t *testing.T) {
-	bare(t)
-	cloud := fakeCloud(t)
-	cfg := mustLoadText(t, `
-asr: [c]
-llm: [c, rules]
-tts: [c]
-agents:
-  one: {llm: [d, rules], tts: [d], asr: [pocketsphinx]}
-  two: {llm: [d, rules], tts: [d, c], vision: [d]}
-  three: {voice: alto, llm: [c, rules]}
-providers:
-  c: {type: openai, api_key: k, model: m, base_url: '`+cloud.URL()+`'}
-  d: {type: openai, api_key: k, model: n, base_url: '`+cloud.URL()+`'}
-`)
-	f := resolverOf(cfg, slog.New(slog.DiscardHandler))
-	t.Cleanup(f.life.end)
-	texts, err := prompts.Load("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := findEngines(t.Context(), cfg, texts, f.report, f.life, f.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, two, three := e.agents["one"], e.agents["two"], e.agents["three"]
-	if one.llm != two.llm || three.llm != e.llm || one.llm == e.llm || one.tts == two.tts || one.asr == nil || two.asr != nil || two.vision == nil || three.tts != nil {
-		t.Errorf("%+v\n%+v\n%+v", one, two, three)
-	}
-	if one.chinese || !e.chinese {
-		t.Error("which recognisers know Chinese")
-	}
-	for _, line := range []string{"d: n at", "c: m at"} {
-		n := 0
-		for _, l := range f.report.lines {
-			if strings.Contains(l, "TTS") && strings.Contains(l, line) {
-				n++
-			}
-		}
-		if n != 1 {
-			t.Errorf("%q stands %d times in %q", line, n, f.report.lines)
-		}
-	}
-	if p := castOf(cfg, texts, e.agents).byName["one"]; !p.NoChinese || p.LLM != one.llm {
-		t.Errorf("%+v", p)
-	}
-}
-
 // Devices that are not known look at as many pictures as they may ask models.
 func TestVisionOfStrangers(t *testing.T) {
 	texts, err := prompts.Load("")
@@ -291,7 +244,7 @@ func TestVisionOfAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg, own, all := settings(config.Default()), &providertest.LLM{Script: []providertest.Step{providertest.Say("A cat.")}}, &providertest.LLM{Script: []providertest.Step{providertest.Say("A dog.")}}
-	a := &App{outside: newOutside(), cast: newCast(castOf(cfg, texts, map[string]agentEngines{"anna": {vision: own}}))}
+	a := &App{outside: newOutside(), cast: newCast(castOf(cfg, texts, map[string]engines.Chains{"anna": {Vision: own}}))}
 	p := &pictures{llm: all, of: a.vision, texts: texts}
 	for device, want := range map[string]string{kitchen: "A cat.", attic: "A dog."} {
 		got, err := p.Explain(t.Context(), camera.Picture{DeviceID: device, Language: "en", Question: "what is it"})

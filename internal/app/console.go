@@ -24,6 +24,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/doctor"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/fleet"
 	"xiaozhi/internal/roster"
 	"xiaozhi/internal/text"
@@ -347,13 +348,13 @@ func (a setupOf) Addresses() (all []string) {
 
 // Roles lists the chains that all have.
 func (a setupOf) Roles() (all []setup.Role) {
-	for _, c := range (condition{a.cfg, a.cast, a.crew, a.report.left}).chains().Chains {
+	for _, c := range (condition{a.cfg, a.cast, a.crew, a.report.Left()}).chains().Chains {
 		if len(c.Agents) > 0 || !slices.Contains([]service.Role{service.ASR, service.LLM, service.TTS}, c.Role) {
 			continue
 		}
 		role := setup.Role{Name: strings.ToLower(string(c.Role)), Own: true}
 		for _, m := range c.Members {
-			if m.Condition == LeftOut {
+			if m.Condition == engines.LeftOut {
 				continue
 			}
 			role.Members = append(role.Members, m.Name)

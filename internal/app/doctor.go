@@ -21,6 +21,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/contact"
 	"xiaozhi/internal/doctor"
+	"xiaozhi/internal/engines"
 	"xiaozhi/providers/catalog"
 	"xiaozhi/providers/chain"
 	"xiaozhi/providers/service"
@@ -115,7 +116,7 @@ func (a examiner) examine(ctx context.Context, links *doctor.Links) ([]doctor.Fi
 		doctor.CheckClock(a.seen.dates.get(cfg.Server.Zone()), time.Now()),
 		doctor.CheckDisk(a.options.Data, network),
 		doctor.CheckSpeed(a.load.Lag(), cfg.Server.MaxLateness, a.ready.Load()),
-		doctor.CheckServices(checked(condition{cfg, a.cast, a.crew, a.report.left}.chains())),
+		doctor.CheckServices(checked(condition{cfg, a.cast, a.crew, a.report.Left()}.chains())),
 		doctor.CheckStore(a.stored != nil, troubles),
 		doctor.CheckSafety(saidOf(a.seen.dangers)),
 		doctor.CheckProgram(Version),
@@ -139,11 +140,11 @@ func saidOf(lines []string) (all []contact.Why) {
 }
 
 // checked says how the members of chains are.
-func checked(states States) (all []doctor.Chain) {
+func checked(states engines.States) (all []doctor.Chain) {
 	for _, c := range states.Chains {
 		one := doctor.Chain{Role: string(c.Role), Agents: c.Agents}
 		for _, m := range c.Members {
-			member := doctor.Member{Name: m.Name, State: doctor.OK, Left: m.Condition == LeftOut, Fault: faultOf(m.why, m.free)}
+			member := doctor.Member{Name: m.Name, State: doctor.OK, Left: m.Condition == engines.LeftOut, Fault: faultOf(m.Cause, m.Free)}
 			switch m.Condition {
 			case chain.Open:
 				member.State, member.Fault = doctor.Problem, contact.Say("doctor/service-resting", m.Failures, (m.Rest+999)/1000, member.Fault)
@@ -164,7 +165,7 @@ func faultOf(err error, free bool) any {
 	}
 	cause := transport.CauseOf(err, free)
 	if cause == "" {
-		return contact.Line(readable(err))
+		return contact.Line(engines.Readable(err))
 	}
 	return contact.Say(string(cause))
 }
@@ -209,13 +210,13 @@ func CheckSettings(ctx context.Context, cfg *config.Config, data string) doctor.
 	found := []doctor.Finding{doctor.Settings(nil)}
 	found = append(found, checkListen(ctx, cfg.Server.Listen)...)
 	outside, _ := doctor.Outside{URL: cfg.Server.PublicURL, TrustProxy: cfg.Server.TrustProxy, Talk: request.TalkPath, Health: "/healthz", Now: time.Now}.Check(ctx)
-	services := OpenServices(cfg, slog.New(slog.DiscardHandler))
+	services := engines.OpenServices(cfg, slog.New(slog.DiscardHandler))
 	defer services.Close()
 	var chains []doctor.Chain
 	for _, r := range []service.Role{service.ASR, service.LLM, service.TTS} {
 		c := doctor.Chain{Role: string(r)}
 		for _, m := range services.Chain(ctx, r) {
-			c.Members = append(c.Members, doctor.Member{Name: m.Name, State: doctor.OK, Left: m.Err != nil, Fault: faultOf(m.Err, isFree(cfg, catalog.Kinds(), m.Name))})
+			c.Members = append(c.Members, doctor.Member{Name: m.Name, State: doctor.OK, Left: m.Err != nil, Fault: faultOf(m.Err, engines.IsFree(cfg, catalog.Kinds(), m.Name))})
 		}
 		chains = append(chains, c)
 	}

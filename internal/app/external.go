@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
@@ -39,7 +40,7 @@ func (a *App) external(ctx context.Context, own mcp.Source, from secret.Sources)
 			})
 		}
 		a.endpoint = fleet.Endpoint(tokens)
-		a.report.line("  MCP  " + message.Both("app/endpoint") + ": /mcp/endpoint/?token=…")
+		a.report.Line("  MCP  " + message.Both("app/endpoint") + ": /mcp/endpoint/?token=…")
 	}
 	for _, o := range cfg.Tools.Offer {
 		if o.URL == "" {
@@ -53,7 +54,7 @@ func (a *App) external(ctx context.Context, own mcp.Source, from secret.Sources)
 }
 
 // externalServers returns the configs of the servers that are switched on.
-func externalServers(all map[string]config.MCPServer, found *report) map[string]external.Config {
+func externalServers(all map[string]config.MCPServer, found *engines.Report) map[string]external.Config {
 	out := map[string]external.Config{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
@@ -61,16 +62,16 @@ func externalServers(all map[string]config.MCPServer, found *report) map[string]
 			continue
 		}
 		if len(s.MissingEnv) > 0 {
-			found.missing("MCP", name, fmt.Errorf("%s is not set", strings.Join(s.MissingEnv, ", ")))
+			found.Missing("MCP", name, fmt.Errorf("%s is not set", strings.Join(s.MissingEnv, ", ")))
 			continue
 		}
 		c, err := s.Entry().Config()
 		if err != nil {
-			found.missing("MCP", name, err)
+			found.Missing("MCP", name, err)
 			continue
 		}
 		out[name] = c
-		found.line(fmt.Sprintf("  MCP  %s (%s)%s", name, c.Transport, asking(c)))
+		found.Line(fmt.Sprintf("  MCP  %s (%s)%s", name, c.Transport, asking(c)))
 	}
 	return out
 }
@@ -84,16 +85,16 @@ func asking(c external.Config) string {
 }
 
 // reportFile reports the servers in the file as it is now. It may change at any time.
-func reportFile(ctx context.Context, file string, from secret.Sources, found *report) {
+func reportFile(ctx context.Context, file string, from secret.Sources, found *engines.Report) {
 	configs, problems, err := external.CheckFile(ctx, file, from)
 	if err != nil {
-		found.missing("MCP", file, err)
+		found.Missing("MCP", file, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
-		found.line(fmt.Sprintf("  MCP  %s (%s, %s)%s", name, configs[name].Transport, file, asking(configs[name])))
+		found.Line(fmt.Sprintf("  MCP  %s (%s, %s)%s", name, configs[name].Transport, file, asking(configs[name])))
 	}
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
-		found.missing("MCP", name, problems[name])
+		found.Missing("MCP", name, problems[name])
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"xiaozhi/internal/engines"
 	"xiaozhi/mcp/secret"
 )
 
@@ -19,11 +20,11 @@ tools:
       off: {disabled: true, url: "${GONE}"}
       poor: {url: "https://h/${GONE}", headers: {A: "${LOST:-x}"}}
 `, "KEY=k1")
-	r := &report{log: slog.New(slog.DiscardHandler)}
+	r := engines.NewReport(slog.New(slog.DiscardHandler))
 	if got := externalServers(c.Tools.External.MCPServers, r); len(got) != 1 || got["maps"].URL != "https://h/mcp?key=k1" {
 		t.Errorf("%d servers", len(got))
 	}
-	if text := strings.Join(r.lines, "\n"); !strings.Contains(text, "poor") || !strings.Contains(text, "GONE is not set") || strings.Contains(text, "k1") {
+	if text := strings.Join(r.Lines(), "\n"); !strings.Contains(text, "poor") || !strings.Contains(text, "GONE is not set") || strings.Contains(text, "k1") {
 		t.Errorf("lines:\n%s", text)
 	}
 }
@@ -31,9 +32,9 @@ tools:
 // TestServersFileReported: also what is wrong with it, before anything starts.
 func TestServersFileReported(t *testing.T) {
 	lines := func(text string) string {
-		r := &report{log: slog.New(slog.DiscardHandler)}
+		r := engines.NewReport(slog.New(slog.DiscardHandler))
 		reportFile(t.Context(), writeFile(t, "mcp_servers.json", text), secret.Sources{}, r)
-		return strings.Join(r.lines, "\n")
+		return strings.Join(r.Lines(), "\n")
 	}
 	if got := lines(`{"mcpServers":{"a":{"command":"x"},"b":{}}}`); !strings.Contains(got, "a (stdio, ") || !strings.Contains(got, "b: left out") {
 		t.Error(got)
@@ -41,8 +42,8 @@ func TestServersFileReported(t *testing.T) {
 	if got := lines(`{"mcpServers":`); !strings.Contains(got, "line 1, column 14") {
 		t.Error(got)
 	}
-	r := &report{}
-	if reportFile(t.Context(), "no-such-file.json", secret.Sources{}, r); len(r.lines) > 0 {
-		t.Error(r.lines)
+	r := engines.NewReport(slog.New(slog.DiscardHandler))
+	if reportFile(t.Context(), "no-such-file.json", secret.Sources{}, r); len(r.Lines()) > 0 {
+		t.Error(r.Lines())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -120,6 +121,100 @@ func (l sparingLLM) Generate(ctx context.Context, req providers.LLMRequest) iter
 	return func(yield func(providers.Delta, error) bool) {
 		yield(providers.Delta{}, &providers.Error{Provider: l.Name(), Op: "generate", Kind: providers.RateLimited, Err: errSpent})
 	}
+}
+
+// spareDuplex returns one that devices which are not known may together ask only so often; nil for nil.
+func (s strangers) spareDuplex(d providers.Duplex) providers.Duplex {
+	if d == nil {
+		return nil
+	}
+	return sparingDuplex{d, s.requests}
+}
+
+// sparingDuplex hears and speaks, but only so often. What is said beyond that is not sent.
+type sparingDuplex struct {
+	providers.Duplex
+	requests *rate.Limiter
+}
+
+// Capabilities are those of what it limits.
+func (d sparingDuplex) Capabilities() providers.Capabilities {
+	return providers.CapabilitiesOf(d.Duplex)
+}
+
+// Rests reports whether it had better not be asked.
+func (d sparingDuplex) Rests() bool {
+	r, ok := d.Duplex.(interface{ Rests() bool })
+	return ok && r.Rests()
+}
+
+// Open begins a talk.
+func (d sparingDuplex) Open(ctx context.Context, req providers.DuplexRequest) (providers.DuplexSession, error) {
+	s, err := d.Duplex.Open(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return &sparingTalk{DuplexSession: s, requests: d.requests, name: d.Name()}, nil
+}
+
+// sparingTalk is a talk of which each utterance, and each result of tools, is counted.
+type sparingTalk struct {
+	providers.DuplexSession
+	requests *rate.Limiter
+	name     string
+
+	mu    sync.Mutex
+	spent spending // of the utterance that goes on
+}
+
+// spending says whether an utterance was counted.
+type spending int
+
+const (
+	notCounted spending = iota
+	counted
+	refused
+)
+
+// Write hands over sound, unless this utterance is one too many.
+func (t *sparingTalk) Write(pcm []int16) error {
+	t.mu.Lock()
+	if t.spent == notCounted && len(pcm) > 0 {
+		if t.spent = counted; !t.requests.Allow() {
+			t.spent = refused
+		}
+	}
+	spent := t.spent
+	t.mu.Unlock()
+	if spent == refused {
+		return nil
+	}
+	return t.DuplexSession.Write(pcm)
+}
+
+// Respond asks for the answer, or says that it may not.
+func (t *sparingTalk) Respond(ctx context.Context, results []providers.ToolResult) iter.Seq2[providers.DuplexDelta, error] {
+	return func(yield func(providers.DuplexDelta, error) bool) {
+		t.mu.Lock()
+		over := len(results) == 0 && t.spent == refused || len(results) > 0 && !t.requests.Allow()
+		if len(results) == 0 {
+			t.spent = notCounted
+		}
+		t.mu.Unlock()
+		if over {
+			yield(providers.DuplexDelta{}, &providers.Error{Provider: t.name, Op: "respond", Kind: providers.RateLimited, Err: errSpent})
+			return
+		}
+		t.DuplexSession.Respond(ctx, results)(yield)
+	}
+}
+
+// Discard gives up what was said.
+func (t *sparingTalk) Discard() error {
+	t.mu.Lock()
+	t.spent = notCounted
+	t.mu.Unlock()
+	return t.DuplexSession.Discard()
 }
 
 // deviceSettings returns what is configured for a device.

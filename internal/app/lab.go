@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/audio/file"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/lab"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
@@ -26,7 +26,6 @@ import (
 	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
-	"xiaozhi/providers/rules"
 	"xiaozhi/store"
 )
 
@@ -138,29 +137,16 @@ func (s stage) Voice(ctx context.Context, name string, speed float64) (providers
 		all[name], cfg.Providers = p, all
 	}
 	e, free, err := s.chains(ctx, &cfg, config.Persona{TTS: []string{name}})
-	return e.tts, free, err
+	return e.TTS, free, err
 }
 
 // chains makes the chains that an agent has for itself. The error says for people what cannot be made.
-func (s stage) chains(ctx context.Context, cfg *config.Config, p config.Persona) (e agentEngines, free func(), err error) {
-	own := *cfg
-	own.Agents = map[string]config.Persona{draft: p}
-	f := newResolver(&own, &report{log: slog.New(slog.DiscardHandler)}, &lifecycle{log: s.app.log}, s.app.log)
-	f.brain = rules.New(rules.Options{Prompts: s.app.crew.texts.Phrase, Name: cfg.Agent.Name, Zone: cfg.Server.Zone(), ModelConfigured: true})
-	ctx, stop := context.WithTimeout(ctx, remakeTime)
-	defer stop()
-	all, err := f.agents(ctx)
-	if err == nil {
-		err = f.missing(draft, p)
-	}
-	if err == nil {
-		err = f.life.ready(ctx)
-	}
+func (s stage) chains(ctx context.Context, cfg *config.Config, p config.Persona) (e engines.Chains, free func(), err error) {
+	e, free, err = engines.ForAgent(ctx, cfg, p, s.app.crew.texts, s.app.log)
 	if err != nil {
-		f.end()
-		return e, nil, &lab.RefusalError{Kind: lab.Invalid, Text: readable(err)}
+		return e, nil, &lab.RefusalError{Kind: lab.Invalid, Text: engines.Readable(err)}
 	}
-	return all[draft], f.end, nil
+	return e, free, nil
 }
 
 // Cast implements [lab.Stage].
@@ -172,7 +158,7 @@ func (s stage) Cast(ctx context.Context, id string, setup lab.Setup) (c lab.Cast
 	p, own, cfg := live.Persona, config.Persona{}, s.app.crew.settings()
 	if len(setup.Doc) > 0 {
 		if own, err = cfg.ReadAgent(draft, setup.Doc, s.app.crew.texts.Names()); err != nil {
-			return c, &lab.RefusalError{Kind: lab.Invalid, Text: readable(err)}
+			return c, &lab.RefusalError{Kind: lab.Invalid, Text: engines.Readable(err)}
 		}
 		p = s.drafted(cfg, id, own)
 	}
@@ -190,7 +176,7 @@ func (s stage) Cast(ctx context.Context, id string, setup lab.Setup) (c lab.Cast
 	}
 	o := s.f.options
 	c = lab.Cast{
-		Agent: p.Name, ASR: first(e.asr, p.ASR, o.ASR), LLM: first(e.llm, p.LLM, o.LLM), TTS: first(e.tts, p.TTS, o.TTS), Voice: p.Voice,
+		Agent: p.Name, ASR: first(e.ASR, p.ASR, o.ASR), LLM: first(e.LLM, p.LLM, o.LLM), TTS: first(e.TTS, p.TTS, o.TTS), Voice: p.Voice,
 		Language: cmp.Or(p.Language, text.TagOf(cfg.Server.Language), text.Chinese), Tools: s.tools(ctx, id, p), Close: free,
 		Think: thinking.Options{Prompts: o.Prompts, Name: o.Name, Zone: cfg.ZoneOf(id), MaxSteps: cmp.Or(o.MaxSteps, 5)},
 	}

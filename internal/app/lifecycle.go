@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"xiaozhi/internal/engines"
 )
 
 // lifecycle holds what is loaded once the server listens, and what ends with the
@@ -21,7 +23,10 @@ type lifecycle struct {
 	log     *slog.Logger
 }
 
-func (l *lifecycle) load(f func(context.Context) error) { l.loads = append(l.loads, f) }
+// engines adds what those need that were found.
+func (l *lifecycle) engines(s *engines.Start) {
+	l.loads, l.dials = append(l.loads, s.Loads...), append(l.dials, s.Dials...)
+}
 
 // early adds a step before all others. f must not wait.
 func (l *lifecycle) early(f func() error) {
@@ -30,8 +35,6 @@ func (l *lifecycle) early(f func() error) {
 
 // later adds a step that can wait until the program is ready.
 func (l *lifecycle) later(f func(context.Context) error) { l.extras = append(l.extras, f) }
-
-func (l *lifecycle) dial(f func(context.Context) error) { l.dials = append(l.dials, f) }
 
 func (l *lifecycle) atEnd(f func()) { l.closers = append(l.closers, f) }
 

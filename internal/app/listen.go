@@ -20,6 +20,7 @@ import (
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/certificate"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/text/message"
 )
 
@@ -144,22 +145,22 @@ func newHTTPS(cfg *config.Config, data string, log *slog.Logger) *https {
 }
 
 // look reads the files of the certificate and reports what is wrong with them, and what is shown.
-func (h *https) look(to *report) error {
+func (h *https) look(to *engines.Report) error {
 	t := h.tls
 	switch {
 	case t.Listen == "":
 		return nil
 	case t.Cert == "":
-		to.line("  TLS  " + message.Both("app/tls-made", h.folder))
+		to.Line("  TLS  " + message.Both("app/tls-made", h.folder))
 		return nil
 	}
 	pair, err := certificate.Read(t.Cert, t.Key)
 	if err != nil {
 		return err
 	}
-	to.line("  TLS  " + message.Both("app/tls-files", t.Cert, pair.Leaf.NotAfter.Format(time.DateOnly), strings.Join(certificate.Hosts(pair.Leaf), " ")))
+	to.Line("  TLS  " + message.Both("app/tls-files", t.Cert, pair.Leaf.NotAfter.Format(time.DateOnly), strings.Join(certificate.Hosts(pair.Leaf), " ")))
 	if trouble := certificate.Trouble(t.Cert, pair, time.Now()); trouble != "" {
-		to.line("     ! " + trouble)
+		to.Line("     ! " + trouble)
 		h.log.Warn("certificate", "why", trouble)
 	}
 	return nil

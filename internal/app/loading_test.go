@@ -71,7 +71,7 @@ func TestTurnWhileRecogniserLoads(t *testing.T) {
 						t.Fatal(err)
 					}
 					o.ASR = asr
-					h.app.life.load(engine.load)
+					h.app.life.loads = append(h.app.life.loads, engine.load)
 				},
 			}
 			inMemory(t, does, func(ctx context.Context, t *testing.T, h *harness) {

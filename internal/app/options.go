@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"xiaozhi/agent"
@@ -16,16 +14,15 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/audio/track"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/text"
-	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
-	"xiaozhi/providers/service"
 )
 
-func conversationOptions(cfg *config.Config, e engines, texts *prompts.Set, log *slog.Logger) agent.Options {
+func conversationOptions(cfg *config.Config, e engines.Set, texts *prompts.Set, log *slog.Logger) agent.Options {
 	o := agent.Options{
-		VAD: e.vad, ASR: e.asr, LLM: e.llm, TTS: e.tts, Realtime: e.duplex, Phrases: e.brain.Phrases, NoChinese: !e.chinese,
+		VAD: e.VAD, ASR: e.Main.ASR, LLM: e.Main.LLM, TTS: e.Main.TTS, Realtime: e.Main.Duplex, Phrases: e.Brain.Phrases, NoChinese: !e.Main.Chinese,
 		Prompts: texts, Devices: agent.NewDevices(), Tokens: history.Tokens,
 		Name: cfg.Agent.Name, Prompt: cfg.Agent.Prompt, MaxSteps: cfg.Agent.MaxSteps, HistoryTokens: cfg.Agent.HistoryTokens,
 		WakeWords: cfg.Agent.WakeWords, ExitWords: cfg.Agent.ExitWords, StopWords: append(agent.StopWords(), cfg.Agent.StopWords...), Zone: cfg.Server.Zone(),
@@ -37,8 +34,8 @@ func conversationOptions(cfg *config.Config, e engines, texts *prompts.Set, log 
 	if cfg.Voice.Loudness {
 		o.Levels = audio.NewLevels()
 	}
-	if e.models {
-		o.FastPath = e.brain
+	if e.Models {
+		o.FastPath = e.Brain
 	}
 	return o
 }
@@ -115,52 +112,4 @@ func (m musicLibrary) Open(id string) (music.Song, error) {
 func (m musicLibrary) Next(id string) (next, title string, err error) {
 	song, err := m.folder.Next(id)
 	return song.ID, song.Title, err
-}
-
-// tellLanguages reports the languages that the settings name and that no voice, or no recogniser, of
-// their chains knows: all that is known of others is that the built-in ones are not among them.
-func (f *resolver) tellLanguages() {
-	cfg := f.cfg
-	f.tellLanguage("server.language", cfg.Server.Language, config.Persona{})
-	for _, name := range slices.Sorted(maps.Keys(cfg.Agents)) {
-		f.tellLanguage("agents."+name+".language", cfg.Agents[name].Language, cfg.Agents[name])
-	}
-	for _, id := range slices.Sorted(maps.Keys(cfg.Devices.ByID)) {
-		d := cfg.Devices.ByID[id]
-		f.tellLanguage("devices."+id+".language", d.Language, cfg.Agents[cmp.Or(d.Agent, cfg.Agent.Prompt)])
-	}
-}
-
-// tellLanguage reports a language that no engine of an agent knows. A service that hears and speaks by itself may know it.
-func (f *resolver) tellLanguage(key, tag string, p config.Persona) {
-	lang := text.TagOf(tag)
-	if lang.IsOwn() {
-		return
-	}
-	or := func(own, all []string, r service.Role) []string {
-		if len(own) > 0 {
-			all = own
-		}
-		return f.expand(all, r)
-	}
-	for _, name := range or(p.Realtime, f.cfg.Realtime, service.Realtime) {
-		if m, there := f.made["S2S "+name]; there && m.err == nil {
-			return
-		}
-	}
-	name := lang.Name(text.English) + " (" + key + ")"
-	if f.allOf("ASR", or(p.ASR, f.cfg.ASR, service.ASR), "pocketsphinx") {
-		f.report.found("ASR", message.Both("app/no-ears-for", name))
-	}
-	if f.allOf("TTS", or(p.TTS, f.cfg.TTS, service.TTS), "local") {
-		f.report.found("TTS", message.Both("app/no-voice-for", name))
-	}
-}
-
-// allOf reports whether no member of a chain that is there is of another type.
-func (f *resolver) allOf(role string, names []string, kind string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool {
-		m, there := f.made[role+" "+name]
-		return there && m.err == nil && f.typeOf(name) != kind
-	})
 }

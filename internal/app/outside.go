@@ -245,7 +245,7 @@ func gatewayAccess(c *config.Config) gateway.Access {
 
 // forPrograms are the routes by which programs see devices and services, and have devices say something.
 func forPrograms(a *App, owner func(ctx context.Context, id string) (string, error)) []access.Route {
-	now := condition{a.cfg, a.cast, a.crew, a.report.left}
+	now := condition{a.cfg, a.cast, a.crew, a.report.Left()}
 	return api.Routes(api.Options{
 		Guard: a.web.guard, Fleet: a.seen.fleet, Letters: a.outside.letters, ID: identity.ParseID, Owner: owner,
 		Find: func(id string) (remote.Device, error) { return a.outside.devices.Find(id) },

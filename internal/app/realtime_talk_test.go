@@ -15,6 +15,7 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/internal/servicetest/doubaodialogue"
 	"xiaozhi/internal/servicetest/geminilive"
@@ -43,10 +44,10 @@ providers:
 		t.Fatal(err)
 	}
 	e.replace = func(h *harness, o *agent.Options) {
-		f := newResolver(cfg, h.app.report, h.app.life, h.app.log)
-		h.app.life.atEnd(f.end)
+		f := engines.New(cfg, h.app.report, h.app.log)
+		h.app.life.atEnd(f.Close)
 		var err error
-		if o.Realtime, err = f.duplexes(t.Context(), cfg.Realtime); err != nil || o.Realtime == nil {
+		if o.Realtime, err = f.Duplex(t.Context(), cfg.Realtime); err != nil || o.Realtime == nil {
 			t.Fatal(o.Realtime, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"xiaozhi/console/talks"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/recording"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/wire"
@@ -65,13 +66,13 @@ func recordOf(says string) agent.Record {
 }
 
 // report says where people look, and in the log, that sound is kept.
-func (r *recorders) report(cfg *config.Config, data string, to *report, log *slog.Logger) {
+func (r *recorders) report(cfg *config.Config, data string, to *engines.Report, log *slog.Logger) {
 	on, how := cfg.Recorded(), cfg.Recording
 	if len(on) == 0 || r.turns == nil {
 		return
 	}
 	dir := filepath.Join(data, recordingsFolder)
-	to.line("  REC  " + message.Both("app/recording", strings.Join(on, ", "), how.Days, how.Quota, dir))
+	to.Line("  REC  " + message.Both("app/recording", strings.Join(on, ", "), how.Days, how.Quota, dir))
 	log.Warn("the sound of turns is recorded", "folder", dir, "by", on, "days", how.Days, "quota", how.Quota)
 }
 

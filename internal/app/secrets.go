@@ -63,7 +63,7 @@ func (a *App) keeps(ctx context.Context) (*store.Store, error) {
 	}
 	kept, err := look(ctx, a.cfg, a.options.Data, a.log)
 	if kept != nil {
-		a.report.line("  DATA " + message.Both("app/store-sound"))
+		a.report.Line("  DATA " + message.Both("app/store-sound"))
 		a.life.atEnd(func() { _ = kept.Close() }) // nothing was written
 	}
 	return kept, err

@@ -21,6 +21,7 @@ import (
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/admintoken"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway"
 )
@@ -280,7 +281,7 @@ func (a *App) declared() []access.Route {
 		Book: a.book, Connected: a.devices.Talks, Agent: a.crew.agentOf, Forget: a.forget, Keeping: keepingIn(a.stored), Audit: auditOf(a.accounts), Callers: a.seen.callers, Who: callerName, Log: a.log,
 	}))
 	add(access.Bearers, known, pairing.Path, pairing.Path+"/")
-	add(access.Bearers, a.gateway.ForOwner(condition{a.cfg, a.cast, a.crew, a.report.left}), StatesPath)
+	add(access.Bearers, a.gateway.ForOwner(condition{a.cfg, a.cast, a.crew, a.report.Left()}), engines.StatesPath)
 	if a.endpoint != nil {
 		add(access.Bearers, a.endpoint, "/mcp/endpoint", "/mcp/endpoint/{$}")
 	}

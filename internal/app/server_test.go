@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"unicode"
 
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
 )
 
 // inOrder checks that parts come one after the other in text.
@@ -65,7 +67,9 @@ func TestBannerAddresses(t *testing.T) {
 		var out bytes.Buffer
 		cfg := config.Default()
 		cfg.Server.PublicURL = public
-		banner(&out, cfg, []net.Listener{all, one}, &App{report: &report{lines: []string{"  ASR  ears"}}})
+		found := engines.NewReport(slog.New(slog.DiscardHandler))
+		found.Found("ASR", "ears")
+		banner(&out, cfg, []net.Listener{all, one}, &App{report: found})
 		lines := strings.Fields(out.String())
 		inOrder(t, out.String(), "xiaozhi "+Version, "ASR  ears", "OTA URL", "配网页面", want[0], "WebSocket:", want[1])
 		for _, host := range hosts {

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,9 +25,4 @@ func writeFile(t *testing.T, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// resolverOf makes a resolver of settings that logs to log.
-func resolverOf(cfg *config.Config, log *slog.Logger) *resolver {
-	return newResolver(cfg, &report{log: log}, &lifecycle{log: log}, log)
 }

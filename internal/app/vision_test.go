@@ -10,6 +10,7 @@ import (
 
 	"xiaozhi/connection/camera"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/mcp"
 	"xiaozhi/prompts"
@@ -24,8 +25,8 @@ func picturesFor(t *testing.T, config string, cloud *openaitest.Server) (*pictur
 	}
 	log := &bytes.Buffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	f := resolverOf(mustLoadText(t, config), logger)
-	llm, err := f.visionModels(t.Context(), f.cfg.Vision)
+	cfg, report := mustLoadText(t, config), engines.NewReport(logger)
+	llm, err := engines.New(cfg, report, logger).Vision(t.Context(), cfg.Vision)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func picturesFor(t *testing.T, config string, cloud *openaitest.Server) (*pictur
 		t.Fatal(err)
 	}
 	var found bytes.Buffer
-	f.report.write(&found)
+	report.Write(&found)
 	return &pictures{llm: llm, texts: set, log: logger}, found.String(), log
 }
 

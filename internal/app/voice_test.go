@@ -16,6 +16,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/speechtest"
 	"xiaozhi/internal/testall"
 	"xiaozhi/mcp/secret"
@@ -72,19 +73,22 @@ func (h *harness) buildReal(ctx context.Context) {
 	if h.app.crew, err = openCrew(ctx, h.app.cfg, h.app.stored, texts, h.app.log); err != nil {
 		h.t.Fatal(err)
 	}
-	e, err := findEngines(ctx, cfg, texts, h.app.report, h.app.life, log)
+	maker := engines.New(cfg, h.app.report, log)
+	h.app.life.atEnd(maker.Close)
+	e, err := maker.All(ctx, texts)
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.app.life.engines(maker.Start())
 	if h.llm != nil {
-		e.llm, e.models = h.llm, true
+		e.Main.LLM, e.Models = h.llm, true
 	}
 	tools, err := localTools(cfg, h.app.options.Data, texts.Names())
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	o := conversationOptions(cfg, e, texts, log)
-	h.app.cast = newCast(castOf(cfg, texts, e.agents))
+	h.app.cast = newCast(castOf(cfg, texts, e.Agents))
 	h.app.life.atEnd(o.Devices.Close)
 	if err := h.app.join(ctx, o, tools, secret.Sources{}, &pictures{texts: texts, log: log}); err != nil {
 		h.t.Fatal(err)

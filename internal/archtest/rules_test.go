@@ -103,6 +103,7 @@ var rules = []rule{
 	{"internal/contact/watch", "internal/contact agent agent/turn audio connection connection/... mcp/device", "what the parts of the server report, joined with the contacts of devices"},
 	{"internal/doctor", "internal/access internal/account internal/contact internal/text/message", "what is wrong with a server, and what to do"},
 	{"internal/probe", "providers audio internal/text", "tries services as a user would"},
+	{"internal/engines", "internal/config internal/text internal/text/message prompts providers providers/...", "the only place that knows providers by name"},
 	{"internal/lab", "agent/history agent/think audio audio/file internal/access internal/account internal/config internal/probe internal/text internal/text/message internal/text/sentence internal/timeline prompts providers providers/chain providers/transport store", "what is tried beside the talks, whatever the services are"},
 	{"internal/settings", "internal/access internal/account internal/config internal/text/message store", "settings that change while the server runs, whatever is built of them"},
 	{"internal/roster", "internal/account internal/access internal/text/message", "the agents that people make, whatever is made of them"},

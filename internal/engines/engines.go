@@ -1,4 +1,6 @@
-package app
+// Package engines makes the engines and services that hear, think and speak, of the names in the settings. It is the only
+// package that knows providers by name.
+package engines
 
 import (
 	"context"
@@ -23,66 +25,57 @@ import (
 	"xiaozhi/providers/silero"
 )
 
-// engines are the providers that all conversations share.
-type engines struct {
-	vad     providers.VAD
-	asr     providers.ASR
-	llm     providers.LLM
-	tts     providers.TTS
-	vision  providers.LLM    // nil: no model understands pictures
-	duplex  providers.Duplex // nil: nothing hears and speaks by itself
-	brain   *rules.Brain
-	chinese bool // a recogniser knows Chinese
-	models  bool // there is a language model beside the rules
-	agents  map[string]agentEngines
-	made    *resolver // makes more while the server runs
+// Set are the providers that all conversations share.
+type Set struct {
+	VAD    providers.VAD
+	Main   Chains // of who has none of their own
+	Brain  *rules.Brain
+	Models bool // there is a language model beside the rules
+	Agents map[string]Chains
 }
 
-// agentEngines are the chains that an agent has for itself; nil: that of all.
-type agentEngines struct {
-	asr     providers.ASR
-	llm     providers.LLM
-	tts     providers.TTS
-	vision  providers.LLM
-	duplex  providers.Duplex
-	cascade bool // nothing hears and speaks by itself, whatever the chain of all is
-	chinese bool // asr knows Chinese
+// Chains are those that an agent has for itself; nil: that of all.
+type Chains struct {
+	ASR     providers.ASR
+	LLM     providers.LLM
+	TTS     providers.TTS
+	Vision  providers.LLM    // of all, nil: no model understands pictures
+	Duplex  providers.Duplex // of all, nil: nothing hears and speaks by itself
+	Cascade bool             // nothing hears and speaks by itself, whatever the chain of all is
+	Chinese bool             // ASR knows Chinese
 }
 
-// findEngines makes all providers that the settings name.
-func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, found *report, life *lifecycle, log *slog.Logger) (e engines, err error) {
-	if e.vad, err = silero.New(); err != nil {
+// All makes all providers that the settings name.
+func (f *Maker) All(ctx context.Context, texts *prompts.Set) (e Set, err error) {
+	if e.VAD, err = silero.New(); err != nil {
 		return e, err
 	}
-	found.found("VAD", "Silero v6 ("+message.Both("app/embedded")+")")
-	f := newResolver(cfg, found, life, log)
-	e.made = f
-	life.atEnd(func() { f.end() })
-	if e.asr, e.chinese, err = f.recognizers(ctx, cfg.ASR); err != nil {
+	f.report.Found("VAD", "Silero v6 ("+message.Both("app/embedded")+")")
+	if e.Main.ASR, e.Main.Chinese, err = f.recognizers(ctx, f.cfg.ASR); err != nil {
 		return e, err
 	}
-	members, err := f.models(ctx, cfg.LLM)
+	members, err := f.models(ctx, f.cfg.LLM)
 	if err != nil {
 		return e, err
 	}
-	e.models = len(members) > 0
-	e.brain = rules.New(rules.Options{
-		Prompts: texts.Phrase, Name: cfg.Agent.Name, Zone: cfg.Server.Zone(), ModelConfigured: e.models,
+	e.Models = len(members) > 0
+	e.Brain = rules.New(rules.Options{
+		Prompts: texts.Phrase, Name: f.cfg.Agent.Name, Zone: f.cfg.Server.Zone(), ModelConfigured: e.Models,
 	})
-	f.brain = e.brain
-	if e.llm, err = f.thinker(cfg.LLM, members, e.brain); err != nil {
+	f.brain = e.Brain
+	if e.Main.LLM, err = f.thinker(f.cfg.LLM, members, e.Brain); err != nil {
 		return e, err
 	}
-	if e.vision, err = f.visionModels(ctx, cfg.Vision); err != nil {
+	if e.Main.Vision, err = f.Vision(ctx, f.cfg.Vision); err != nil {
 		return e, err
 	}
-	if e.tts, err = f.voices(ctx, cfg.TTS); err != nil {
+	if e.Main.TTS, err = f.voices(ctx, f.cfg.TTS); err != nil {
 		return e, err
 	}
-	if e.duplex, err = f.duplexes(ctx, cfg.Realtime); err != nil {
+	if e.Main.Duplex, err = f.Duplex(ctx, f.cfg.Realtime); err != nil {
 		return e, err
 	}
-	if e.agents, err = f.agents(ctx); err != nil {
+	if e.Agents, err = f.agents(ctx); err != nil {
 		return e, err
 	}
 	f.tellIdle()
@@ -92,33 +85,33 @@ func findEngines(ctx context.Context, cfg *config.Config, texts *prompts.Set, fo
 
 // agents makes the chains that agents have for themselves. A chain that several name is
 // one, and so is an engine that is in several chains.
-func (f *resolver) agents(ctx context.Context) (map[string]agentEngines, error) {
-	all := map[string]agentEngines{}
+func (f *Maker) agents(ctx context.Context) (map[string]Chains, error) {
+	all := map[string]Chains{}
 	for name, p := range f.cfg.Agents {
-		var e agentEngines
+		var e Chains
 		var members []providers.LLM
 		var err, failed error
 		if len(p.ASR) > 0 {
-			e.asr, e.chinese, err = f.recognizers(ctx, p.ASR)
+			e.ASR, e.Chinese, err = f.recognizers(ctx, p.ASR)
 			failed = errors.Join(failed, err)
 		}
 		if len(p.LLM) > 0 {
 			members, err = f.models(ctx, p.LLM)
 			failed = errors.Join(failed, err)
-			e.llm, err = f.thinker(p.LLM, members, f.brain)
+			e.LLM, err = f.thinker(p.LLM, members, f.brain)
 			failed = errors.Join(failed, err)
 		}
 		if len(p.TTS) > 0 {
-			e.tts, err = f.voices(ctx, p.TTS)
+			e.TTS, err = f.voices(ctx, p.TTS)
 			failed = errors.Join(failed, err)
 		}
 		if len(p.Vision) > 0 {
-			e.vision, err = f.visionModels(ctx, p.Vision)
+			e.Vision, err = f.Vision(ctx, p.Vision)
 			failed = errors.Join(failed, err)
 		}
 		if len(p.Realtime) > 0 {
-			e.duplex, err = f.duplexes(ctx, p.Realtime)
-			e.cascade = e.duplex == nil
+			e.Duplex, err = f.Duplex(ctx, p.Realtime)
+			e.Cascade = e.Duplex == nil
 			failed = errors.Join(failed, err)
 		}
 		if failed != nil {
@@ -129,11 +122,11 @@ func (f *resolver) agents(ctx context.Context) (map[string]agentEngines, error) 
 	return all, nil
 }
 
-// resolver makes providers of the names in the settings. It is for one goroutine at a time.
-type resolver struct {
+// Maker makes providers of the names in the settings, and owns them. It is for one goroutine at a time.
+type Maker struct {
 	cfg     *config.Config
-	report  *report
-	life    *lifecycle
+	report  *Report
+	start   *Start
 	log     *slog.Logger
 	brain   *rules.Brain
 	kinds   []service.Kind
@@ -141,9 +134,13 @@ type resolver struct {
 	made    map[string]made         // engines and chains, by role and names
 }
 
-func newResolver(cfg *config.Config, found *report, life *lifecycle, log *slog.Logger) *resolver {
-	return &resolver{cfg: cfg, report: found, life: life, log: log, kinds: catalog.Kinds(), clients: map[string]*http.Client{}, made: map[string]made{}}
+// New makes none yet. What will be found is told to found.
+func New(cfg *config.Config, found *Report, log *slog.Logger) *Maker {
+	return &Maker{cfg: cfg, report: found, start: &Start{log: log}, log: log, kinds: catalog.Kinds(), clients: map[string]*http.Client{}, made: map[string]made{}}
 }
+
+// Start returns what is to be done before the engines are used for the first time.
+func (f *Maker) Start() *Start { return f.start }
 
 // made is an engine or a chain that was made once, or why it could not be.
 type made struct {
@@ -154,7 +151,7 @@ type made struct {
 
 // once makes what a role and names stand for, or returns what was made before. again
 // says that it was.
-func once[T any](f *resolver, key string, make func() (T, error)) (what T, again bool, err error) {
+func once[T any](f *Maker, key string, make func() (T, error)) (what T, again bool, err error) {
 	if m, ok := f.made[key]; ok {
 		what, _ = m.what.(T)
 		return what, true, m.err
@@ -174,7 +171,7 @@ func chainKey(role string, names []string) string {
 
 // gather makes the members of a chain that can be made, in order, and notes
 // what was found and what was left out. one makes one of them, and says what it is.
-func gather[T any](ctx context.Context, f *resolver, role string, names []string, one func(ctx context.Context, name string, p config.Provider) (T, string, error)) []T {
+func gather[T any](ctx context.Context, f *Maker, role string, names []string, one func(ctx context.Context, name string, p config.Provider) (T, string, error)) []T {
 	var all []T
 	for _, name := range names {
 		var what string
@@ -202,7 +199,7 @@ func gather[T any](ctx context.Context, f *resolver, role string, names []string
 
 // recognizers makes the chain that hears. The second value says whether any
 // member knows Chinese.
-func (f *resolver) recognizers(ctx context.Context, names []string) (providers.ASR, bool, error) {
+func (f *Maker) recognizers(ctx context.Context, names []string) (providers.ASR, bool, error) {
 	names = f.expand(names, service.ASR)
 	heard, again, err := once(f, chainKey("ASR", names), func() (hearing, error) {
 		var h hearing
@@ -218,7 +215,7 @@ func (f *resolver) recognizers(ctx context.Context, names []string) (providers.A
 		return h, err
 	})
 	if err == nil && !again && !heard.chinese {
-		f.report.found("ASR", message.Both("app/no-chinese"))
+		f.report.Found("ASR", message.Both("app/no-chinese"))
 	}
 	return heard.asr, heard.chinese, err
 }
@@ -229,13 +226,13 @@ type hearing struct {
 	chinese bool
 }
 
-func (f *resolver) recognizer(_ context.Context, name string, p config.Provider) (providers.ASR, string, error) {
+func (f *Maker) recognizer(_ context.Context, name string, p config.Provider) (providers.ASR, string, error) {
 	if p.Type == "pocketsphinx" {
 		r, err := pocketsphinx.New(pocketsphinx.Options{Name: name, Decoders: p.Decoders, Log: f.log})
 		if err != nil {
 			return nil, "", err
 		}
-		f.life.load(r.Warm)
+		f.start.load(r.Warm)
 		return r, message.Both("app/pocketsphinx"), nil
 	}
 	return ofKind(f, service.ASR, name, p, func(k service.Kind) func(service.Section) (providers.ASR, error) { return k.ASR })
@@ -254,7 +251,7 @@ func unfit(r service.Role, kind string) string {
 }
 
 // ofKind makes a provider of the kind that a section has. of gives the maker of the role.
-func ofKind[T any](f *resolver, r service.Role, name string, p config.Provider, of func(service.Kind) func(service.Section) (T, error)) (made T, what string, err error) {
+func ofKind[T any](f *Maker, r service.Role, name string, p config.Provider, of func(service.Kind) func(service.Section) (T, error)) (made T, what string, err error) {
 	k, ok := catalog.Find(f.kinds, p.Type)
 	if !ok || of(k) == nil {
 		return made, "", errors.New(unfit(r, p.Type))
@@ -271,7 +268,7 @@ func ofKind[T any](f *resolver, r service.Role, name string, p config.Provider, 
 }
 
 // typeOf is the type of a section, or a name that needs none.
-func (f *resolver) typeOf(name string) string {
+func (f *Maker) typeOf(name string) string {
 	if p, section := f.cfg.Providers[name]; section {
 		return p.Type
 	}
@@ -280,10 +277,10 @@ func (f *resolver) typeOf(name string) string {
 
 // isRules reports whether a name stands for the rules brain: its own name, or
 // that of a section of its type.
-func (f *resolver) isRules(name string) bool { return f.typeOf(name) == "rules" }
+func (f *Maker) isRules(name string) bool { return f.typeOf(name) == "rules" }
 
 // models makes the members that are language models.
-func (f *resolver) models(ctx context.Context, names []string) ([]providers.LLM, error) {
+func (f *Maker) models(ctx context.Context, names []string) ([]providers.LLM, error) {
 	var members []providers.LLM
 	for _, name := range f.expand(names, service.LLM) {
 		if f.isRules(name) {
@@ -323,7 +320,7 @@ func (f *resolver) models(ctx context.Context, names []string) ([]providers.LLM,
 
 // thinker makes the chain of the models and, where the config names it, the
 // rules brain.
-func (f *resolver) thinker(names []string, models []providers.LLM, brain *rules.Brain) (providers.LLM, error) {
+func (f *Maker) thinker(names []string, models []providers.LLM, brain *rules.Brain) (providers.LLM, error) {
 	llm, _, err := once(f, chainKey("LLM", names), func() (providers.LLM, error) {
 		members := slices.Clone(models)
 		if slices.ContainsFunc(names, f.isRules) || len(models) == 0 {
@@ -343,19 +340,19 @@ func (f *resolver) thinker(names []string, models []providers.LLM, brain *rules.
 }
 
 // reportRules says once what the rules are for.
-func (f *resolver) reportRules(what string) {
+func (f *Maker) reportRules(what string) {
 	if _, again, _ := once(f, "rules", func() (string, error) { return what, nil }); !again {
-		f.report.found("LLM", what)
+		f.report.Found("LLM", what)
 	}
 }
 
 // voices makes the chain that speaks.
-func (f *resolver) voices(ctx context.Context, names []string) (providers.TTS, error) {
+func (f *Maker) voices(ctx context.Context, names []string) (providers.TTS, error) {
 	names = f.expand(names, service.TTS)
 	tts, _, err := once(f, chainKey("TTS", names), func() (providers.TTS, error) {
 		members := gather(ctx, f, "TTS", names, f.voice)
 		if len(members) == 0 {
-			f.report.found("TTS", message.Both("app/no-voice"))
+			f.report.Found("TTS", message.Both("app/no-voice"))
 			return unavailable{"TTS", names}, nil
 		}
 		patience := f.patience(func(p config.Provider) time.Duration { return p.FirstSound })
@@ -365,7 +362,7 @@ func (f *resolver) voices(ctx context.Context, names []string) (providers.TTS, e
 }
 
 // patience returns one time of all sections that set it, by their names.
-func (f *resolver) patience(of func(config.Provider) time.Duration) map[string]time.Duration {
+func (f *Maker) patience(of func(config.Provider) time.Duration) map[string]time.Duration {
 	all := map[string]time.Duration{}
 	for name, p := range f.cfg.Providers {
 		if d := of(p); d > 0 {
@@ -375,7 +372,7 @@ func (f *resolver) patience(of func(config.Provider) time.Duration) map[string]t
 	return all
 }
 
-func (f *resolver) voice(ctx context.Context, name string, p config.Provider) (providers.TTS, string, error) {
+func (f *Maker) voice(ctx context.Context, name string, p config.Provider) (providers.TTS, string, error) {
 	if p.Type == "local" {
 		s, err := local.New(ctx, local.Options{Name: name, EnglishVoice: p.Voice.For("en"), Log: f.log})
 		if err != nil {

@@ -1,4 +1,4 @@
-package app
+package engines
 
 import (
 	"fmt"
@@ -12,22 +12,6 @@ import (
 )
 
 // TestLeftOutEndsWell: an engine that could not be made is told with its place, and nothing of it is closed at the end.
-func TestLeftOutEndsWell(t *testing.T) {
-	cfg := config.Default()
-	cfg.ASR, cfg.TTS, cfg.LLM = nil, nil, []string{"hook", "rules"}
-	cfg.Providers = map[string]config.Provider{"hook": {Type: "n8n", Place: "config.yaml:3"}}
-	a, err := Build(t.Context(), cfg, Options{Data: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var told strings.Builder
-	a.Report(&told)
-	a.Close()
-	if !strings.Contains(told.String(), "- hook: left out / 未启用: config.yaml:3: ") {
-		t.Errorf("%s", told.String())
-	}
-}
-
 // TestHostsOfRoles: what is said of a service names the host that a role really asks.
 func TestHostsOfRoles(t *testing.T) {
 	cfg := config.Default()

@@ -1,4 +1,4 @@
-package app
+package engines
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ func noKey(name string) error { return noKeyError{name} }
 
 // section is the settings under a name: those of the config, or those of a
 // service that needs no section.
-func (f *resolver) section(ctx context.Context, name string) (config.Provider, error) {
+func (f *Maker) section(ctx context.Context, name string) (config.Provider, error) {
 	p, written := f.cfg.Providers[name]
 	if written && len(p.MissingEnv) > 0 {
 		return p, noKey("$" + strings.Join(p.MissingEnv, ", $"))
@@ -106,7 +106,7 @@ func variables(k service.Kind) []string {
 // expand replaces auto in a chain by all that it stands for: the sections that no chain
 // names and that can do the role, then the services whose keys are in the environment, then
 // the engines that are on this machine, and Ollama.
-func (f *resolver) expand(names []string, role service.Role) []string {
+func (f *Maker) expand(names []string, role service.Role) []string {
 	if config.IsNone(names) {
 		return nil
 	}
@@ -124,14 +124,14 @@ func (f *resolver) expand(names []string, role service.Role) []string {
 		needed := variables(k)
 		missing := slices.ContainsFunc(needed, func(v string) bool { return os.Getenv(v) == "" })
 		known := slices.ContainsFunc(needed, func(v string) bool { return slices.Contains(keys, v) }) // under another name
-		if len(needed) == 0 || missing || known || f.elsewhere(k, role) || !slices.Contains(k.Roles(), role) {
+		if len(needed) == 0 || missing || known || elsewhere(f.kinds, k, role) || !slices.Contains(k.Roles(), role) {
 			continue
 		}
 		keys = append(keys, needed...)
 		auto = append(auto, k.Type)
 	}
 	for _, k := range f.kinds { // what is here beside what is far away
-		if k.Here != nil && slices.Contains(k.Roles(), role) && k.Here(service.Section{Settings: f.own(k, config.Provider{})}, role) {
+		if k.Here != nil && slices.Contains(k.Roles(), role) && k.Here(service.Section{Settings: ownSettings(f.cfg, k, config.Provider{})}, role) {
 			auto = append(auto, k.Type)
 		}
 	}
@@ -144,11 +144,11 @@ func (f *resolver) expand(names []string, role service.Role) []string {
 
 // elsewhere reports whether the key of a kind belongs to another address than that at which it does a role: one that the
 // environment names for the models of this kind, or of another one with the same key.
-func (f *resolver) elsewhere(k service.Kind, role service.Role) bool {
+func elsewhere(kinds []service.Kind, k service.Kind, role service.Role) bool {
 	if role == service.LLM {
 		return false
 	}
-	return slices.ContainsFunc(f.kinds, func(o service.Kind) bool {
+	return slices.ContainsFunc(kinds, func(o service.Kind) bool {
 		if o.Type != k.Type && (role != service.Realtime || !slices.ContainsFunc(variables(o), func(v string) bool { return slices.Contains(variables(k), v) })) {
 			return false
 		}
@@ -158,7 +158,7 @@ func (f *resolver) elsewhere(k service.Kind, role service.Role) bool {
 }
 
 // settings makes what a kind reads of a section.
-func (f *resolver) settings(name string, p config.Provider) (service.Section, error) {
+func (f *Maker) settings(name string, p config.Provider) (service.Section, error) {
 	client, err := f.client(name, p)
 	if err != nil {
 		return service.Section{}, err
@@ -171,7 +171,7 @@ func (f *resolver) settings(name string, p config.Provider) (service.Section, er
 		Timeouts: service.Timeouts{First: p.Timeout}, Log: f.log, Client: client,
 	}
 	k, _ := catalog.Find(f.kinds, p.Type)
-	s.Settings = f.own(k, p)
+	s.Settings = ownSettings(f.cfg, k, p)
 	if k.LLM == nil || hasSection(f.cfg, name) && !chat(k, p.Model) {
 		// A model that is set for a section is that of every role, unless a service thinks with it.
 		s.Models[service.ASR], s.Models[service.TTS] = cmp.Or(p.ASRModel, p.Model), cmp.Or(p.TTSModel, p.Model)
@@ -180,9 +180,9 @@ func (f *resolver) settings(name string, p config.Provider) (service.Section, er
 	return s, nil
 }
 
-// own returns the further settings of a section, with those that other keys give: the folder of models, and the
+// ownSettings returns the further settings of a section, with those that other keys give: the folder of models, and the
 // utterances at the same time.
-func (f *resolver) own(k service.Kind, p config.Provider) map[string]any {
+func ownSettings(cfg *config.Config, k service.Kind, p config.Provider) map[string]any {
 	more := maps.Clone(p.Settings)
 	if more == nil {
 		more = map[string]any{}
@@ -191,7 +191,7 @@ func (f *resolver) own(k service.Kind, p config.Provider) map[string]any {
 		return more[name] == nil && slices.ContainsFunc(k.More, func(s service.Setting) bool { return s.Name == name })
 	}
 	if takes("folder") {
-		more["folder"] = f.cfg.ModelsFolder()
+		more["folder"] = cfg.ModelsFolder()
 	}
 	if takes("decoders") && p.Decoders > 0 {
 		more["decoders"] = p.Decoders
@@ -208,7 +208,7 @@ func chat(k service.Kind, model string) bool {
 }
 
 // client returns the HTTP client that the roles of a section share.
-func (f *resolver) client(name string, p config.Provider) (*http.Client, error) {
+func (f *Maker) client(name string, p config.Provider) (*http.Client, error) {
 	if c, ok := f.clients[name]; ok {
 		return c, nil
 	}
@@ -220,13 +220,13 @@ func (f *resolver) client(name string, p config.Provider) (*http.Client, error) 
 }
 
 // warm lets the start load an engine that is here, or open a connection to a service.
-func (f *resolver) warm(k service.Kind, provider any) {
+func (f *Maker) warm(k service.Kind, provider any) {
 	w, ok := provider.(providers.Warmer)
 	switch {
 	case ok && k.Here != nil:
-		f.life.load(w.Warm)
+		f.start.load(w.Warm)
 	case ok:
-		f.life.dial(w.Warm)
+		f.start.dial(w.Warm)
 	}
 }
 

@@ -1,4 +1,4 @@
-package app
+package engines
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 
 // TestMissingIsReadable tells in both languages why a member was left out, where its error has a sentence for people.
 func TestMissingIsReadable(t *testing.T) {
-	r := &report{log: slog.New(slog.DiscardHandler)}
+	r := NewReport(slog.New(slog.DiscardHandler))
 	p := &modelfile.Problem{Fault: modelfile.NoLibrary, File: "libsherpa-onnx-c-api.so"}
-	r.missing("ASR", "home", fmt.Errorf("chain: %w", &providers.Error{Provider: "home", Op: "open", Err: p}))
+	r.Missing("ASR", "home", fmt.Errorf("chain: %w", &providers.Error{Provider: "home", Op: "open", Err: p}))
 	if got := strings.Join(r.lines, "\n"); !strings.Contains(got, "xiaozhi models get sherpa-onnx fetches it") || !strings.Contains(got, "用 xiaozhi models get sherpa-onnx 下载") {
 		t.Errorf("%s", got)
 	}

@@ -1,4 +1,4 @@
-package app
+package engines
 
 import (
 	"log/slog"
@@ -23,7 +23,7 @@ func TestFetchedModelsAreUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := resolverOf(cfg, slog.New(slog.DiscardHandler))
+	f := makerOf(cfg, slog.New(slog.DiscardHandler))
 	if names := f.expand([]string{"auto", "pocketsphinx"}, service.ASR); slices.Contains(names, "sherpa") {
 		t.Errorf("nothing was fetched, but %q", names)
 	}
@@ -55,7 +55,7 @@ func TestFetchedModelsAreUsed(t *testing.T) {
 		t.Fatalf("%s, %v", what, err)
 	}
 	defer v.(*sherpa.Voice).Close()
-	if n := len(f.life.loads); n != 2 {
+	if n := len(f.start.Loads); n != 2 {
 		t.Errorf("%d models are loaded at the start, want 2", n)
 	}
 }

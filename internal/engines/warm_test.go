@@ -1,4 +1,4 @@
-package app
+package engines
 
 import (
 	"bytes"
@@ -12,14 +12,14 @@ import (
 	"xiaozhi/providers"
 )
 
-// cloudResolver is the resolver of a config with one section for all three roles.
-func cloudResolver(t *testing.T, section string) (*resolver, *bytes.Buffer) {
+// cloudMaker is the resolver of a config with one section for all three roles.
+func cloudMaker(t *testing.T, section string) (*Maker, *bytes.Buffer) {
 	t.Helper()
 	log := &bytes.Buffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	config := "asr: [c]\nllm: [c]\ntts: [c]\nproviders: {c: {type: openai, api_key: k, model: m, " + section + "}}"
-	f := resolverOf(mustLoadText(t, config), logger)
-	t.Cleanup(f.life.end)
+	f := makerOf(mustLoadText(t, config), logger)
+	t.Cleanup(f.Close)
 	return f, log
 }
 
@@ -28,7 +28,7 @@ func cloudResolver(t *testing.T, section string) (*resolver, *bytes.Buffer) {
 func TestWarmOpensOneConnection(t *testing.T) {
 	bare(t)
 	cloud := fakeCloud(t)
-	f, log := cloudResolver(t, "base_url: '"+cloud.URL()+"'")
+	f, log := cloudMaker(t, "base_url: '"+cloud.URL()+"'")
 	if _, _, err := f.recognizers(t.Context(), f.cfg.ASR); err != nil {
 		t.Fatal(err)
 	}
@@ -39,10 +39,12 @@ func TestWarmOpensOneConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		f.life.warm(t.Context())
+		if err := f.start.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
-	if n := len(cloud.Requests(openaitest.Models)); n != 1 || len(f.life.dials) != 3 || cloud.Total() != 1 {
-		t.Errorf("%d requests, %d of them for models, by %d roles", cloud.Total(), n, len(f.life.dials))
+	if n := len(cloud.Requests(openaitest.Models)); n != 1 || len(f.start.Dials) != 3 || cloud.Total() != 1 {
+		t.Errorf("%d requests, %d of them for models, by %d roles", cloud.Total(), n, len(f.start.Dials))
 	}
 	if log.Len() > 0 && strings.Contains(log.String(), "WARN") {
 		t.Errorf("log %s", log)
@@ -51,11 +53,13 @@ func TestWarmOpensOneConnection(t *testing.T) {
 
 func TestUnreachableServiceLogged(t *testing.T) {
 	bare(t)
-	f, log := cloudResolver(t, "base_url: 'http://127.0.0.1:1/v1'")
+	f, log := cloudMaker(t, "base_url: 'http://127.0.0.1:1/v1'")
 	if _, err := f.models(t.Context(), f.cfg.LLM); err != nil {
 		t.Fatal(err)
 	}
-	f.life.warm(t.Context())
+	if err := f.start.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if text := log.String(); !strings.Contains(text, "service not reached") || !strings.Contains(text, "refused") {
 		t.Errorf("log %s", text)
 	}
@@ -64,7 +68,7 @@ func TestUnreachableServiceLogged(t *testing.T) {
 // TestPatienceOfSection gives each role a patience of its own.
 func TestPatienceOfSection(t *testing.T) {
 	bare(t)
-	f, _ := cloudResolver(t, "base_url: 'http://127.0.0.1:1/v1', first_token: 1s, first_sound: 2s, transcript: 3s")
+	f, _ := cloudMaker(t, "base_url: 'http://127.0.0.1:1/v1', first_token: 1s, first_sound: 2s, transcript: 3s")
 	for want, of := range map[time.Duration]func(config.Provider) time.Duration{
 		time.Second:     func(p config.Provider) time.Duration { return p.FirstToken },
 		2 * time.Second: func(p config.Provider) time.Duration { return p.FirstSound },

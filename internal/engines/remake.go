@@ -1,4 +1,4 @@
-package app
+package engines
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/prompts"
+	"xiaozhi/providers/rules"
 	"xiaozhi/providers/service"
 )
 
@@ -23,15 +24,15 @@ const (
 	dialTime   = 2 * time.Second  // of it, for reaching services
 )
 
-// remake makes what the agents of other settings need beside what there is. The chains of the agent changed must be
+// Remake makes what the agents of other settings need beside what there is. The chains of the agent changed must be
 // complete: the error says for people which of their members cannot be made, and then nothing has changed. drop gives
 // up what was made.
-func (f *resolver) remake(ctx context.Context, cfg *config.Config, changed string) (all map[string]agentEngines, drop func(), err error) {
+func (f *Maker) Remake(ctx context.Context, cfg *config.Config, changed string) (all map[string]Chains, drop func(), err error) {
 	ctx, stop := context.WithTimeout(ctx, remakeTime)
 	defer stop()
 	before := *f
 	f.made, f.clients = maps.Clone(f.made), maps.Clone(f.clients)
-	f.cfg, f.life, f.report = cfg, &lifecycle{log: f.log}, &report{log: slog.New(slog.DiscardHandler)}
+	f.cfg, f.start, f.report = cfg, &Start{log: f.log}, NewReport(slog.New(slog.DiscardHandler))
 	drop = func() {
 		failed := *f
 		*f = before
@@ -48,13 +49,13 @@ func (f *resolver) remake(ctx context.Context, cfg *config.Config, changed strin
 		err = f.missing(changed, wanted)
 	}
 	if err == nil {
-		err = f.life.ready(ctx)
+		err = f.start.Ready(ctx)
 	}
 	if err != nil {
 		drop()
 		return nil, nil, err
 	}
-	f.life, f.report = before.life, before.report
+	f.start, f.report = before.start, before.report
 	return all, drop, nil
 }
 
@@ -64,7 +65,7 @@ func chainsOf(p config.Persona) map[string][]string {
 }
 
 // retry forgets members of an agent's chains that could not be made, and the chains that had to do without them.
-func (f *resolver) retry(p config.Persona) {
+func (f *Maker) retry(p config.Persona) {
 	for role, names := range chainsOf(p) {
 		for _, name := range names {
 			if f.made[role+" "+name].err == nil && role != "VLM" {
@@ -81,7 +82,7 @@ func (f *resolver) retry(p config.Persona) {
 }
 
 // missing says which named members of an agent's chains could not be made.
-func (f *resolver) missing(agent string, p config.Persona) error {
+func (f *Maker) missing(agent string, p config.Persona) error {
 	var all []error
 	keys := map[string]string{"ASR": "asr", "LLM": "llm", "TTS": "tts", "VLM": "vision", "S2S": "realtime"}
 	for _, role := range slices.Sorted(maps.Keys(keys)) {
@@ -94,8 +95,8 @@ func (f *resolver) missing(agent string, p config.Persona) error {
 	return errors.Join(all...)
 }
 
-// sweep lets go of what the settings do not name any more. What a turn still has goes on until it has done with it.
-func (f *resolver) sweep() {
+// Sweep lets go of what the settings do not name any more. What a turn still has goes on until it has done with it.
+func (f *Maker) Sweep() {
 	used, sections := map[string]bool{"rules": true}, map[string]bool{}
 	take := func(chains map[string][]string) {
 		for role, names := range chains {
@@ -124,7 +125,7 @@ func (f *resolver) sweep() {
 }
 
 // closeClients lets go of connections to services that nobody uses at this moment.
-func (f *resolver) closeClients(of func(name string) bool) {
+func (f *Maker) closeClients(of func(name string) bool) {
 	maps.DeleteFunc(f.clients, func(name string, c *http.Client) bool {
 		if of(name) {
 			c.CloseIdleConnections()
@@ -133,8 +134,8 @@ func (f *resolver) closeClients(of func(name string) bool) {
 	})
 }
 
-// end closes all that was made.
-func (f *resolver) end() {
+// Close closes all that was made.
+func (f *Maker) Close() {
 	for _, m := range f.made {
 		m.close()
 	}
@@ -155,24 +156,26 @@ func (m made) retire() {
 	}
 }
 
-// ready loads what was made while devices talk, and reaches services for the first time. Of services only the log
-// tells that they are out of reach.
-func (l *lifecycle) ready(ctx context.Context) error {
-	var dials sync.WaitGroup
-	defer dials.Wait()
-	near, stop := context.WithTimeout(ctx, dialTime)
+// ForAgent makes the chains that one agent has for itself, beside a program that runs. The error says for people what
+// cannot be made. free closes what was made.
+func ForAgent(ctx context.Context, cfg *config.Config, p config.Persona, texts *prompts.Set, log *slog.Logger) (e Chains, free func(), err error) {
+	const name = "draft"
+	own := *cfg
+	own.Agents = map[string]config.Persona{name: p}
+	f := New(&own, NewReport(slog.New(slog.DiscardHandler)), log)
+	f.brain = rules.New(rules.Options{Prompts: texts.Phrase, Name: cfg.Agent.Name, Zone: cfg.Server.Zone(), ModelConfigured: true})
+	ctx, stop := context.WithTimeout(ctx, remakeTime)
 	defer stop()
-	for _, f := range l.dials {
-		dials.Go(func() {
-			if err := f(near); err != nil {
-				l.log.Warn("service not reached", "err", err)
-			}
-		})
+	all, err := f.agents(ctx)
+	if err == nil {
+		err = f.missing(name, p)
 	}
-	var failed error
-	for _, f := range l.loads {
-		failed = errors.Join(failed, f(ctx))
+	if err == nil {
+		err = f.start.Ready(ctx)
 	}
-	dials.Wait() // before its time is over
-	return failed
+	if err != nil {
+		f.Close()
+		return e, nil, err
+	}
+	return all[name], f.Close, nil
 }
