@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,6 +77,8 @@ type Options struct {
 	OwnHost  func(r *http.Request) bool       // Host is a name of this server, and leads here by nobody else's will; nil: addresses and localhost
 	Now      func() time.Time                 // nil: time.Now
 	Log      *slog.Logger
+
+	At []string // addresses, host:port, at which what people ask is answered, and nowhere else; empty: everywhere
 
 	PublicName string // that browsers may ask for by https alone, as everybody can check its certificate; "": none
 }
@@ -155,6 +158,38 @@ func (g *Guard) named(next http.Handler) http.Handler {
 	})
 }
 
+// arrivedAt lets requests through that came to one of the addresses; if there are none, all.
+func arrivedAt(addresses []string, next http.Handler) http.Handler {
+	if len(addresses) == 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if !ok || !slices.ContainsFunc(addresses, func(address string) bool { return Covers(address, local) }) {
+			answer(w, http.StatusNotFound, refusal{"access/elsewhere", message.Both("access/elsewhere")})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Covers reports whether a listener of address, host:port, gets connections to local.
+func Covers(address string, local net.Addr) bool {
+	host, port, err := net.SplitHostPort(address)
+	tcp, ok := local.(*net.TCPAddr)
+	if err != nil || !ok || port != strconv.Itoa(tcp.Port) {
+		return false
+	}
+	at, err := netip.ParseAddr(host)
+	switch {
+	case host == "" || err == nil && at.IsUnspecified():
+		return true
+	case host == "localhost":
+		return tcp.IP.IsLoopback()
+	}
+	return err == nil && at.Unmap() == tcp.AddrPort().Addr().Unmap()
+}
+
 // often counts a request of a person, and reports one that is too much. The admin token is nobody's.
 func (g *Guard) often(p account.Person) error {
 	if p.ID == "" {
@@ -190,6 +225,9 @@ func (g *Guard) Mux(routes []Route) (http.Handler, error) {
 		case r.For == Anyone && ofPeople(r.Pattern):
 			h = g.named(h)
 		}
+		if r.For == People || ofPeople(r.Pattern) {
+			h = arrivedAt(g.o.At, h)
+		}
 		mux.Handle(r.Pattern, g.recovering(bounded(h, cmp.Or(r.MaxBody, maxRequest))))
 	}
 	return g.Headers(mux), nil
@@ -201,7 +239,7 @@ func ofPeople(pattern string) bool {
 	if !ok {
 		path = pattern
 	}
-	return strings.HasPrefix(path, "/console") || strings.HasPrefix(path, "/api/v1/")
+	return path == "/{$}" || strings.HasPrefix(path, "/console") || strings.HasPrefix(path, "/api/v1/")
 }
 
 // bounded lets nobody send more than so many bytes.

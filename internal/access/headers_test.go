@@ -1,6 +1,8 @@
 package access
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -65,6 +67,38 @@ func TestRebindingByAudience(t *testing.T) {
 	} {
 		if w := ask(mux, path, "{}", cookie(r.cookies["owner"]), host("evil.example")); w.Code != want {
 			t.Errorf("%s: %d, want %d", path, w.Code, want)
+		}
+	}
+}
+
+// TestPagesAtTheirAddress: what people ask is answered at the addresses that are set for it, and is not there at others.
+func TestPagesAtTheirAddress(t *testing.T) {
+	r := newRig(t).people()
+	r.guard.o.At = []string{"127.0.0.1:8000", "localhost:9000", ":7000"}
+	h := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	mux := r.mux(append(r.guard.Routes(),
+		Route{Pattern: "GET /console/login", For: Anyone, Handler: h}, Route{Pattern: "GET /{$}", For: Anyone, Handler: h}, Route{Pattern: "GET /healthz", For: Anyone, Handler: h},
+		Route{Pattern: "GET /console/x", For: People, Need: account.Need{Role: account.Viewer, Scope: account.Read}, Handler: h},
+	)...)
+	for _, c := range []struct {
+		at   string
+		want int
+	}{
+		{"127.0.0.1:8000", 200}, {"[::ffff:127.0.0.1]:8000", 200}, {"192.168.1.2:8000", 404}, {"127.0.0.1:8003", 404},
+		{"[::1]:9000", 200}, {"192.168.1.2:9000", 404}, {"192.168.1.2:7000", 200}, {"", 404},
+	} {
+		arrives := func(q *http.Request) {
+			if local, err := net.ResolveTCPAddr("tcp", c.at); err == nil && c.at != "" {
+				*q = *q.WithContext(context.WithValue(q.Context(), http.LocalAddrContextKey, net.Addr(local)))
+			}
+		}
+		for _, path := range []string{"GET /console/login", "GET /console/x", "GET /", "GET /api/v1/me"} {
+			if w := ask(mux, path, "", cookie(r.cookies["owner"]), arrives); w.Code != c.want {
+				t.Errorf("%s at %s: %d, want %d", path, c.at, w.Code, c.want)
+			}
+		}
+		if w := ask(mux, "GET /healthz", "", arrives); w.Code != 200 {
+			t.Errorf("health at %s: %d", c.at, w.Code)
 		}
 	}
 }

@@ -85,13 +85,31 @@ func (a *App) ownerBanner(ctx context.Context, w io.Writer, at []net.Listener) {
 		fmt.Fprintf(w, "%s\n\n", message.Both("app/setup", code))
 	default:
 		fmt.Fprintln(w, message.Both("app/setup-page"))
-		for _, l := range at {
-			for _, host := range reachable(l.Addr()) {
-				fmt.Fprintf(w, "  http://%s%ssetup#%s\n", host, ui.Prefix, code)
-			}
+		for _, host := range pageHosts(a.cfg, at) {
+			fmt.Fprintf(w, "  http://%s%ssetup#%s\n", host, ui.Prefix, code)
 		}
 		fmt.Fprintln(w)
 	}
+}
+
+// pageHosts lists the addresses of the pages. at are those of the server.
+func pageHosts(cfg *config.Config, at []net.Listener) (all []string) {
+	var addrs []net.Addr
+	for _, l := range at {
+		addrs = append(addrs, l.Addr())
+	}
+	if len(cfg.Console.Listen) > 0 {
+		addrs = nil
+		for _, address := range cfg.Console.Listen {
+			if tcp, err := net.ResolveTCPAddr("tcp", address); err == nil {
+				addrs = append(addrs, tcp)
+			}
+		}
+	}
+	for _, addr := range addrs {
+		all = append(all, reachable(addr)...)
+	}
+	return all
 }
 
 // programs returns what finds the tokens of accounts for the gateway; nil: there are no accounts.

@@ -280,7 +280,7 @@ func (a *App) paths(seen *pictures) (w web, err error) {
 	look := camera.New(camera.Options{Registry: a.devices, Requests: requests, Explainer: seen, Log: a.log})
 	w.from = requests.Remote
 	w.told, w.names, w.https = requests.Told, requests.Names(), newHTTPS(cfg, a.options.Data, a.log)
-	w.guard = access.New(access.Options{Accounts: a.accounts, Remote: requests.Remote, Secure: requests.Secure, OwnHost: requests.OwnHost, Device: identity.ParseID, PublicName: publicName(cfg.Server.PublicURL), Log: a.log})
+	w.guard = access.New(access.Options{Accounts: a.accounts, Remote: requests.Remote, Secure: requests.Secure, OwnHost: requests.OwnHost, Device: identity.ParseID, PublicName: publicName(cfg.Server.PublicURL), At: cfg.Console.Listen, Log: a.log})
 	w.desk = talkDesk(a, w.guard)
 	sockets := websocket.New(websocket.Options{Registry: a.devices, Requests: requests, Tickets: w.desk, Report: a.seen.devices.Arrived, Log: a.log})
 	w.front = func(next http.Handler) http.Handler { return sockets.Wrap(ota.Wrap(look.Wrap(next))) }

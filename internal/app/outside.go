@@ -193,7 +193,7 @@ func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set, fro
 
 // ownAddresses are those that mcp.listen and mcp.port add to server.listen.
 func ownAddresses(cfg *config.Config) []string {
-	own := slices.Clone(cfg.MCP.Listen)
+	own := slices.Concat(cfg.MCP.Listen, consoleAddresses(cfg))
 	for _, address := range cfg.Server.Listen {
 		if host, _, err := net.SplitHostPort(address); err == nil && cfg.MCP.Port != 0 {
 			own = append(own, net.JoinHostPort(host, strconv.Itoa(cfg.MCP.Port)))
@@ -201,6 +201,19 @@ func ownAddresses(cfg *config.Config) []string {
 	}
 	slices.Sort(own)
 	return slices.DeleteFunc(slices.Compact(own), func(a string) bool { return slices.Contains(cfg.Server.Listen, a) })
+}
+
+// consoleAddresses are those at which people ask that no listener of devices or of HTTPS gets.
+func consoleAddresses(cfg *config.Config) (own []string) {
+	for _, address := range cfg.Console.Listen {
+		host, port, _ := net.SplitHostPort(address) // the config has checked it
+		at, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(host, "0.0.0.0"), port))
+		covered := func(listen string) bool { return listen == address || err == nil && access.Covers(listen, at) }
+		if !slices.ContainsFunc(append(slices.Clone(cfg.Server.Listen), cfg.Server.TLS.Listen), covered) {
+			own = append(own, address)
+		}
+	}
+	return own
 }
 
 // sharedTools are the tools of other people's servers that are passed on. The gateway

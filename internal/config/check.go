@@ -100,6 +100,7 @@ func (ch checker) checkStore(s Store) {
 }
 
 func (ch checker) checkConsole(c Console) {
+	ch.addresses(c.Listen, "console", "listen")
 	if (c.Owner == "") != (c.PasswordFile == "") {
 		ch.bad(key("console", "owner"), "config/console-owner")
 	}

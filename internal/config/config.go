@@ -80,12 +80,13 @@ type TLS struct {
 
 // Console configures how people manage the server.
 type Console struct {
-	Enabled      bool   `koanf:"enabled"`       // there are pages
-	Owner        string `koanf:"owner"`         // name of the account that is made while nobody owns the server; "": none is
-	PasswordFile string `koanf:"password_file"` // holds its password
-	Currency     string `koanf:"currency"`      // of the prices of services, as it is shown; "": not named
-	Edit         bool   `koanf:"edit"`          // settings can be changed while the server runs
-	Commands     bool   `koanf:"commands"`      // tool servers that are programs can be set so too
+	Enabled      bool     `koanf:"enabled"`       // there are pages
+	Listen       []string `koanf:"listen"`        // host:port where pages and the API of people answer; empty: wherever the server does
+	Owner        string   `koanf:"owner"`         // name of the account that is made while nobody owns the server; "": none is
+	PasswordFile string   `koanf:"password_file"` // holds its password
+	Currency     string   `koanf:"currency"`      // of the prices of services, as it is shown; "": not named
+	Edit         bool     `koanf:"edit"`          // settings can be changed while the server runs
+	Commands     bool     `koanf:"commands"`      // tool servers that are programs can be set so too
 }
 
 // Store configures what is kept when the program ends.
@@ -326,7 +327,7 @@ func Default() *Config {
 		},
 		Providers: map[string]Provider{}, Agents: map[string]Persona{},
 		Reminders: Reminders{PerDevice: 32, KeepOpen: 30 * time.Minute},
-		Console:   Console{Enabled: true, Edit: true},
+		Console:   Console{Enabled: true, Listen: []string{}, Edit: true},
 		Store:     Store{Driver: "auto", Backup: 7, KeepDays: 90},
 		Recording: Recording{Sound: RecordOff, Days: 7, Quota: 2 << 30},
 		Devices:   Devices{Unknown: "local_only", ByID: map[string]Device{}},
