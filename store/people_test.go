@@ -271,17 +271,25 @@ func TestSettingsRevisions(t *testing.T) {
 		}
 		_, err = s.Settings.Save(ctx, SettingsRevision{Doc: "b"}, "")
 		want(t, err, ErrConflict) // it was made of nothing, and there is something
-		id, err = s.Settings.Save(ctx, SettingsRevision{BaseID: 1, Doc: "b", At: at(1)}, "")
+		id, err = s.Settings.Save(ctx, SettingsRevision{BaseID: 1, Doc: "b", At: at(1), Kind: "edit"}, "")
 		want(t, err, nil)
 		_, err = s.Settings.Save(ctx, SettingsRevision{BaseID: id, Doc: "a", At: at(2)}, "every turn failed")
 		want(t, err, nil)
 		if got, err := s.Settings.Active(ctx); err != nil || got.Doc != "a" || got.BaseID != 2 || got.ID != 3 {
 			t.Errorf("%+v %v", got, err)
 		}
-		all, err := s.Settings.List(ctx, 10)
+		all, err := s.Settings.List(ctx, 0, 10)
 		if err != nil || len(all) != 3 || all[1].State != SettingsUndone || all[1].WhyUndone == "" || all[2].State != SettingsPast {
 			t.Errorf("%+v %v", all, err)
 		}
+		if all, err = s.Settings.List(ctx, 3, 1); err != nil || len(all) != 1 || all[0].ID != 2 || all[0].Kind != "edit" {
+			t.Errorf("%+v %v", all, err)
+		}
+		if one, err := s.Settings.Get(ctx, 1); err != nil || one.Doc != "a" || one.Kind != "" {
+			t.Errorf("%+v %v", one, err)
+		}
+		_, err = s.Settings.Get(ctx, 9)
+		want(t, err, ErrNotFound)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -27,16 +28,17 @@ type SettingsRevision struct {
 	ByID      string
 	At        time.Time
 	WhyUndone string
+	Kind      string // how it came, as the caller names it
 }
 
 const (
-	settingsColumns = "id, base_id, doc, state, note, by_id, at, why_undone"
+	settingsColumns = "id, base_id, doc, state, note, by_id, at, why_undone, kind"
 	selectSettings  = "SELECT " + settingsColumns + " FROM settings_revisions"
 )
 
 func (s *SettingsRevision) fields() []any {
 	return []any{
-		whole{&s.ID}, number{&s.BaseID}, text{&s.Doc}, enum[SettingsState]{&s.State}, maybe{&s.Note}, maybe{&s.ByID}, stamp{&s.At}, maybe{&s.WhyUndone},
+		whole{&s.ID}, number{&s.BaseID}, text{&s.Doc}, enum[SettingsState]{&s.State}, maybe{&s.Note}, maybe{&s.ByID}, stamp{&s.At}, maybe{&s.WhyUndone}, maybe{&s.Kind},
 	}
 }
 
@@ -48,9 +50,17 @@ func (t *Settings) Active(ctx context.Context) (SettingsRevision, error) {
 	return first[SettingsRevision](ctx, t.db.read, selectSettings+" WHERE state = 'active'")
 }
 
-// List lists revisions, the newest first, at most limit of them.
-func (t *Settings) List(ctx context.Context, limit int) ([]SettingsRevision, error) {
-	return list[SettingsRevision](ctx, t.db.read, selectSettings+" ORDER BY id DESC LIMIT $1", limit)
+// Get returns a revision.
+func (t *Settings) Get(ctx context.Context, id int) (SettingsRevision, error) {
+	return first[SettingsRevision](ctx, t.db.read, selectSettings+" WHERE id = $1", id)
+}
+
+// List lists revisions older than before, the newest first, at most limit of them; before 0 begins with the newest.
+func (t *Settings) List(ctx context.Context, before, limit int) ([]SettingsRevision, error) {
+	if before <= 0 {
+		before = math.MaxInt32
+	}
+	return list[SettingsRevision](ctx, t.db.read, selectSettings+" WHERE id < $1 ORDER BY id DESC LIMIT $2", before, min(limit, maxPageRows))
 }
 
 // Save makes a revision the active one and returns its id. It must have been made of the active one, which is past or,
