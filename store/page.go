@@ -19,8 +19,8 @@ type Cursor struct {
 }
 
 const (
-	pageRows    = 50
-	maxPageRows = 500
+	pageRows = 50
+	MaxPage  = 500 // rows
 )
 
 // bounds are the parameters of a page: time, id, and number of rows.
@@ -33,5 +33,5 @@ func (p Page) bounds() (before int64, id string, limit int) {
 	if !p.Before.At.IsZero() {
 		before = p.Before.At.UnixMilli()
 	}
-	return before, p.Before.ID, min(limit, maxPageRows)
+	return before, p.Before.ID, min(limit, MaxPage)
 }

@@ -60,7 +60,7 @@ func (t *Settings) List(ctx context.Context, before, limit int) ([]SettingsRevis
 	if before <= 0 {
 		before = math.MaxInt32
 	}
-	return list[SettingsRevision](ctx, t.db.read, selectSettings+" WHERE id < $1 ORDER BY id DESC LIMIT $2", before, min(limit, maxPageRows))
+	return list[SettingsRevision](ctx, t.db.read, selectSettings+" WHERE id < $1 ORDER BY id DESC LIMIT $2", before, min(limit, MaxPage))
 }
 
 // Save makes a revision the active one and returns its id. It must have been made of the active one, which is past or,

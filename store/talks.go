@@ -218,7 +218,7 @@ type Neighbours struct {
 // With returns what belongs to the turns of a talk, of those after seq, at most limit turns, as [Turns.Of] lists them.
 func (t *Talks) With(ctx context.Context, id string, seq, limit int) (n Neighbours, err error) {
 	const of = " WHERE turn_id IN (SELECT id FROM turns WHERE conversation_id = $1 AND seq > $2 ORDER BY seq, id LIMIT $3)"
-	limit = min(limit, maxPageRows)
+	limit = min(limit, MaxPage)
 	n = Neighbours{map[string][]Message{}, map[string][]Call{}, map[string][]Recording{}}
 	messages, err := list[Message](ctx, t.db.read, "SELECT "+messageColumns+" FROM messages"+of+" ORDER BY turn_id, seq", id, seq, limit)
 	if err != nil {

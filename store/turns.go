@@ -198,7 +198,7 @@ func (t *Turns) List(ctx context.Context, deviceID string, p Page) ([]Turn, erro
 
 // Of lists the turns of a conversation in their order, from the one after seq on, at most limit of them.
 func (t *Turns) Of(ctx context.Context, conversationID string, seq, limit int) ([]Turn, error) {
-	return list[Turn](ctx, t.db.read, selectTurn+" WHERE conversation_id = $1 AND seq > $2 ORDER BY seq, id LIMIT $3", conversationID, seq, min(limit, maxPageRows))
+	return list[Turn](ctx, t.db.read, selectTurn+" WHERE conversation_id = $1 AND seq > $2 ORDER BY seq, id LIMIT $3", conversationID, seq, min(limit, MaxPage))
 }
 
 // Dialogue holds the last turns with a device.

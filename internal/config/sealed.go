@@ -70,7 +70,7 @@ func (c *Config) Unseal(open func(name string, use SecretUse) (string, error)) e
 			}
 			value, err := open(s.name, use)
 			if err != nil {
-				found.addError(&Error{Place: s.place, English: keyName(s.path) + ": " + err.Error()})
+				found.addError(&Error{Place: s.place, Path: s.path, English: keyName(s.path) + ": " + err.Error()})
 			}
 			values[path] = providers.Secret(value)
 		}

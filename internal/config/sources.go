@@ -42,8 +42,8 @@ type Layer struct {
 	Doc      []byte
 }
 
-// place names the layer where the place of a key is told.
-func (l Layer) place() string {
+// Place names the layer where the place of a key is told.
+func (l Layer) Place() string {
 	if l.Revision == 0 {
 		return "console"
 	}
@@ -133,7 +133,7 @@ func (l *loader) console(layer Layer) {
 	if len(layer.Doc) == 0 {
 		return
 	}
-	name := layer.place()
+	name := layer.Place()
 	root := parseYAML(name, layer.Doc, l.findings)
 	if root == nil {
 		return

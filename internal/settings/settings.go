@@ -5,126 +5,254 @@
 package settings
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
+	"xiaozhi/store"
 )
 
-// Edit changes one key of what people have set.
-type Edit struct {
-	Path   []string `json:"path"`
-	Value  any      `json:"value,omitempty"`  // as JSON has it; a secret is sealed and its reference kept
-	Remove bool     `json:"remove,omitempty"` // what files or defaults say counts again
-}
-
-// Test is a service that would change, asked once.
-type Test struct {
-	Section string        `json:"section"`
-	Role    string        `json:"role"`
-	OK      bool          `json:"ok"`
-	First   time.Duration `json:"-"`
-	Total   time.Duration `json:"-"`
-	Why     string        `json:"why,omitempty"` // it failed
-}
-
-// Plan is a change that was checked, built and tested, and is not in force.
-type Plan struct {
-	ID       string
-	Base     int // revision that it was made of
-	By       string
-	At       time.Time
-	Changes  []config.Change
-	Warnings []config.Warning
-	Tests    []Test
-}
-
-// Kind says how a revision came.
-type Kind string
-
-// The kinds of revisions.
-const (
-	KindEdit      Kind = "edit"
-	KindUndo      Kind = "undo"
-	KindAutomatic Kind = "automatic" // the server did worse with the one before
-	KindImport    Kind = "import"
-)
-
-// Revision is a change that was put in force.
-type Revision struct {
-	N       int
-	At      time.Time
-	By      string
-	Note    string // why, of an automatic one
-	Kind    Kind
-	Changes []config.Change
-}
-
-// Machine makes a server of settings beside the one that runs. Its methods may be called at the same time.
-type Machine interface {
-	// Build makes what other settings need. The settings have their secrets. Nothing is in force before [Stage.Apply].
-	Build(ctx context.Context, next *config.Config) (Stage, error)
-	// Health says how the server does now.
-	Health() Health
-}
-
-// Stage is what [Machine.Build] made. Either Apply or Drop ends it.
-type Stage interface {
-	// Tests asks each service once that would change.
-	Tests(ctx context.Context) []Test
-	// Apply puts it in force for turns that begin from now on. With an error nothing has changed.
-	Apply(ctx context.Context) error
-	// Drop throws it away.
-	Drop()
-}
-
-// Health says how the server does.
-type Health struct {
-	Ready  bool   // devices can be served
-	Why    string // they cannot
-	Turns  int    // that have ended since the program started
-	Streak int    // of the last turns that failed, one after another
-	Fault  string // why the last one failed
-}
-
-// Watch is the time after a change in which it is taken back if the server does worse.
-type Watch struct {
-	Revision int
-	Until    time.Time
-	Turns    int // that were ended since
-	Failed   int // of those
+// Options make [Settings].
+type Options struct {
+	Sources *config.Sources // nil: they cannot be changed
+	Records Records         // nil: nothing is kept, so nothing can be changed
+	Vault   Vault           // nil: no secret can be typed
+	Without bool            // what people have set does not count until somebody changes it
+	Audit   func(ctx context.Context, by account.Person, act, object string, outcome error)
+	Log     *slog.Logger // nil: discarded
 }
 
 // Settings are those in force, and the way to change them. Its methods may be called at the same time.
-type Settings struct{}
+type Settings struct {
+	o        Options
+	changing chan struct{} // one change at a time
+	end      context.CancelFunc
+	alive    context.Context
+	watching sync.WaitGroup
+
+	from    maker
+	safe    safe
+	past    past
+	waiting waiting
+
+	mu        sync.Mutex
+	machine   Machine // nil: the server does not run yet
+	now       state
+	held      *Held
+	watch     *watch
+	followers []func()
+}
+
+// state is what is in force, and what was set to make it so.
+type state struct {
+	revision int
+	set      layer
+	config   *config.Config
+}
+
+// Open reads the newest revision, or the last one before it that fits the files. The error says what is wrong with the
+// files themselves, or that the revisions cannot be read.
+func Open(ctx context.Context, o Options) (*Settings, []config.Warning, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Audit == nil {
+		o.Audit = func(context.Context, account.Person, string, string, error) {}
+	}
+	s := &Settings{
+		o: o, changing: make(chan struct{}, 1), from: maker{o.Sources, o.Vault}, safe: safe{o.Vault, o.Log}, past: past{o.Records},
+		waiting: waiting{plans: map[string]*planned{}},
+	}
+	s.alive, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	if o.Records == nil {
+		c, warnings, err := s.from.load(ctx, layer{}, 0)
+		s.now = state{set: layer{}, config: c}
+		return s, warnings, err
+	}
+	newest, err := o.Records.Active(ctx)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, nil, err
+	}
+	warnings, err := s.start(ctx, newest)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.safe.sweep(ctx, o.Records)
+	return s, warnings, nil
+}
+
+// start puts the newest revision in force, or what can be in its place.
+func (s *Settings) start(ctx context.Context, newest store.SettingsRevision) (warnings []config.Warning, err error) {
+	s.now = state{revision: newest.ID, set: layer{}}
+	held := &Held{Revision: newest.ID, set: layer{}}
+	if s.now.set, err = readLayer(newest.Doc); err != nil {
+		held.Problems = []*config.Error{{English: err.Error()}}
+		s.now.set = layer{}
+	} else if !s.o.Without || newest.ID == 0 {
+		if s.now.config, warnings, err = s.from.load(ctx, s.now.set, newest.ID); err == nil {
+			return warnings, nil
+		}
+		held.Problems = problemsOf(err)
+	}
+	s.held = held
+	if !s.o.Without {
+		for _, p := range held.Problems {
+			s.o.Log.Error("what people have set does not fit the files, and does not count", "revision", newest.ID, "why", p)
+		}
+		if s.lastGood(ctx, newest.ID) {
+			return nil, nil
+		}
+	}
+	s.now.config, warnings, err = s.from.load(ctx, layer{}, 0)
+	return warnings, err
+}
+
+// lastTried is how many revisions are tried in the place of one that is not valid.
+const lastTried = 20
+
+// lastGood puts the newest of the revisions before one in force that is valid. false: there is none.
+func (s *Settings) lastGood(ctx context.Context, before int) bool {
+	all, err := s.o.Records.List(ctx, before, lastTried)
+	if err != nil {
+		return false
+	}
+	for _, r := range all {
+		set, err := readLayer(r.Doc)
+		if err != nil || r.State == store.SettingsUndone {
+			continue
+		}
+		if c, _, err := s.from.load(ctx, set, r.ID); err == nil {
+			s.now.config, s.held.Instead, s.held.set = c, r.ID, set
+			return true
+		}
+	}
+	return false
+}
+
+// Run gives the machine of the server that runs, from when on the settings can be changed.
+func (s *Settings) Run(m Machine) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.machine = m
+}
+
+// Close drops what is planned and ends the watch. The machine is not asked afterwards.
+func (s *Settings) Close() {
+	s.end()
+	s.changing <- struct{}{} // what goes on ends, and nothing begins
+	s.watching.Wait()
+	s.mu.Lock()
+	s.machine = nil
+	s.mu.Unlock()
+	s.waiting.clear()
+}
 
 // Current returns the settings in force.
-func (s *Settings) Current() *config.Config { return nil }
+func (s *Settings) Current() *config.Config { return s.state().config }
 
-// Revision is that in force; 0: nothing was set.
-func (s *Settings) Revision() int { return 0 }
+// Revision is the newest one, of which the next is made; 0: nothing was set.
+func (s *Settings) Revision() int { return s.state().revision }
 
-// Plan checks, builds and tests edits of a revision. The error is an [*InvalidError], a [*PinnedError], a [*StaleError]
-// or why nothing can be changed at all.
-func (s *Settings) Plan(ctx context.Context, by account.Person, base int, edits []Edit) (*Plan, error) {
-	return nil, ErrReadOnly
+func (s *Settings) state() state {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
 }
 
-// Apply puts a plan in force.
-func (s *Settings) Apply(ctx context.Context, by account.Person, planID string) (Revision, error) {
-	return Revision{}, ErrReadOnly
+// Held says why the newest revision is not in force; nil: it is.
+func (s *Settings) Held() *Held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
 }
 
-// Undo takes back what a revision changed.
-func (s *Settings) Undo(ctx context.Context, by account.Person, n int) (Revision, error) {
-	return Revision{}, ErrReadOnly
+// Changeable says why nothing can be changed; nil: it can.
+func (s *Settings) Changeable() error {
+	_, err := s.builder()
+	return err
 }
 
-// Revisions lists revisions older than before, the newest first; 0 begins with the newest.
-func (s *Settings) Revisions(ctx context.Context, before, limit int) ([]Revision, error) {
-	return nil, nil
+// builder returns what builds changes.
+func (s *Settings) builder() (Machine, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.o.Sources == nil || s.o.Records == nil:
+		return nil, ErrNoStore
+	case !s.now.config.Console.Edit:
+		return nil, ErrReadOnly
+	case s.machine == nil:
+		return nil, ErrNotReady
+	}
+	return s.machine, nil
 }
 
 // Follow has f called when a revision came or the watch changed. f must not wait.
-func (s *Settings) Follow(f func()) {}
+func (s *Settings) Follow(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.followers = append(s.followers, f)
+}
+
+func (s *Settings) tell() {
+	s.mu.Lock()
+	followers := slices.Clone(s.followers)
+	s.mu.Unlock()
+	for _, f := range followers {
+		f()
+	}
+}
+
+// alone waits until no other change goes on. The function ends this one.
+func (s *Settings) alone(ctx context.Context) (done func(), err error) {
+	select {
+	case s.changing <- struct{}{}:
+		return func() { <-s.changing }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.alive.Done():
+		return nil, ErrNotReady
+	}
+}
+
+// problemsOf lists what the loader of the settings found.
+func problemsOf(err error) (all []*config.Error) {
+	if p, ok := err.(*config.Error); ok { //nolint:errorlint // a joined error has several
+		return []*config.Error{inForm(p)}
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as above
+		for _, e := range joined.Unwrap() {
+			all = append(all, problemsOf(e)...)
+		}
+		return all
+	}
+	if err != nil {
+		all = append(all, &config.Error{English: err.Error()})
+	}
+	return all
+}
+
+// inForm returns a problem without the place of a key that stands in no file.
+func inForm(p *config.Error) *config.Error {
+	shown := *p
+	if place, _, _ := strings.Cut(p.Place, ":"); strings.HasPrefix(place, "console") && !strings.HasSuffix(place, ".yaml") {
+		shown.Place = ""
+	}
+	return &shown
+}
+
+// byOrSelf names who did something, or the server itself.
+func byOrSelf(p account.Person) string { return cmp.Or(p.Name, "server") }
+
+// timeouts of a change.
+const (
+	testTime  = 30 * time.Second // all services together
+	applyTime = 30 * time.Second
+)

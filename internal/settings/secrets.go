@@ -1,0 +1,134 @@
+package settings
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/config"
+	"xiaozhi/store"
+)
+
+// ownPrefix begins the names of secrets that were typed here. Those of others are left alone.
+const ownPrefix = "console."
+
+// typed is a secret that somebody typed, by its key.
+type typed struct {
+	path  []string
+	name  string
+	value string
+}
+
+// safe keeps secrets that people type.
+type safe struct {
+	vault Vault // nil: none can be kept
+	log   *slog.Logger
+}
+
+// seal returns edits with references in the place of secrets that were typed, which it seals for where they go.
+func (s safe) seal(ctx context.Context, from maker, p *planned, now state, by account.Person, edits []Edit) ([]Edit, error) {
+	var all []typed
+	clean := make([]Edit, 0, len(edits))
+	for _, e := range edits {
+		if !e.Remove {
+			e.Value = withReferences(cloned(e.Value), e.Path, &all)
+		}
+		clean = append(clean, e)
+	}
+	if len(all) == 0 {
+		return clean, nil
+	}
+	for _, t := range all {
+		if strings.Trim(t.value, "•●*. ") == "" {
+			return nil, invalid(t.path, "settings/dots")
+		}
+	}
+	if s.vault == nil {
+		return nil, ErrNoStore
+	}
+	next, _, err := from.check(now.set.with(clean), now.revision+1) // only what is right otherwise says where a secret goes
+	if err != nil {
+		return nil, &InvalidError{problemsOf(err)}
+	}
+	for _, t := range all {
+		p.names = append(p.names, t.name)
+		if err := s.vault.Seal(ctx, by, t.name, next.UseOf(t.path), t.value); err != nil {
+			return nil, &InvalidError{[]*config.Error{{Path: t.path, English: err.Error()}}}
+		}
+	}
+	return clean, nil
+}
+
+// withReferences puts references in the place of secrets in a value, and lists those.
+func withReferences(v any, path []string, all *[]typed) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, item := range v {
+			v[name] = withReferences(item, append(slices.Clone(path), name), all)
+		}
+	case string:
+		_, sealed := config.IsSealed(v)
+		if v != "" && !sealed && config.IsSecret(path) && !strings.Contains(v, "${") { // the loader says why variables are refused
+			t := typed{path, secretName(path), v}
+			*all = append(*all, t)
+			return config.SealedAs(t.name)
+		}
+	}
+	return v
+}
+
+// secretName makes the name of a secret that was never there, so that what an earlier revision refers to stays.
+func secretName(path []string) string {
+	const longest = 40
+	plain := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, keyName(path[1:]))
+	b := make([]byte, 5)
+	_, _ = rand.Read(b) // never fails
+	return ownPrefix + plain[:min(len(plain), longest)] + "-" + hex.EncodeToString(b)
+}
+
+// drop drops secrets that nothing refers to.
+func (s safe) drop(names []string) {
+	for _, name := range names {
+		if err := s.vault.Drop(context.Background(), name); err != nil {
+			s.log.Warn("a secret that nothing refers to is not dropped", "name", name, "err", err)
+		}
+	}
+}
+
+// sweep drops secrets that were typed for a change that never was.
+func (s safe) sweep(ctx context.Context, records Records) {
+	if s.vault == nil {
+		return
+	}
+	names, err := s.vault.Names(ctx)
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, ownPrefix) })
+	if err != nil || len(names) == 0 {
+		return
+	}
+	for before := 0; ; {
+		all, err := records.List(ctx, before, store.MaxPage)
+		if err != nil {
+			return
+		}
+		for _, r := range all {
+			names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(r.Doc, `"`+config.SealedAs(name)+`"`) })
+			before = r.ID
+		}
+		if len(all) < store.MaxPage {
+			break
+		}
+	}
+	s.drop(names)
+}
