@@ -154,6 +154,20 @@ func Rename(o Options) http.Handler {
 	})
 }
 
+// Decide returns the handler by which an owner has an act of [Order] done to a device, whose id is "id" of the path: pair,
+// refuse or forget. then is told of the device; nil: nobody is.
+func Decide(o Options, act string, then func(r *http.Request, id string) error) http.Handler {
+	h := &handler{o.filled()}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		by := h.o.Who(r)
+		done, err := h.do(r.Context(), by, act, Order{Device: r.PathValue("id")})
+		if err == nil && then != nil {
+			err = then(r, done.Device)
+		}
+		h.answer(w, r, by, act, done, err)
+	})
+}
+
 type handler struct{ o Options }
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request) {

@@ -119,6 +119,46 @@ func TestActs(t *testing.T) {
 	}
 }
 
+// TestDecided: an owner accepts, refuses and forgets the device that the path names.
+func TestDecided(t *testing.T) {
+	r := newRig(t)
+	r.waits(speaker)
+	var given []string
+	o := Options{Book: r.book, Forget: func(_ context.Context, id string) ([]string, error) {
+		r.forgotten = append(r.forgotten, id)
+		return nil, nil
+	}}
+	mux := http.NewServeMux()
+	for _, act := range []string{"pair", "refuse", "forget"} {
+		mux.Handle("POST /{id}/"+act, Decide(o, act, func(_ *http.Request, id string) error { given = append(given, act+" "+id); return nil }))
+	}
+	r.handler = mux
+	for _, tc := range []struct {
+		path   string
+		status int
+		answer string
+		state  string
+	}{
+		{"/24-6F-28-AA-10-02/pair", 200, speaker, "paired"},
+		{"/nobody/pair", 404, "no device is known", "paired"},
+		{"/246f28aa1002/refuse", 200, speaker, "refused"},
+		{"/246f28aa1002/forget", 200, speaker, ""},
+		{"/246f28aa1002/forget", 404, "no device is known", ""},
+	} {
+		status, answer := r.ask(http.MethodPost, tc.path, "", "")
+		state := ""
+		for _, k := range r.book.List() {
+			state = k.State
+		}
+		if status != tc.status || !strings.Contains(answer, tc.answer) || state != tc.state {
+			t.Errorf("%s: %d %s, it is %q", tc.path, status, answer, state)
+		}
+	}
+	if want := []string{"pair " + speaker, "refuse " + speaker, "forget " + speaker}; !slices.Equal(given, want) || !slices.Equal(r.forgotten, []string{speaker}) {
+		t.Errorf("told of %q, forgotten %q", given, r.forgotten)
+	}
+}
+
 // TestStrangeRequests: a web form cannot do anything, and nothing else is here.
 func TestStrangeRequests(t *testing.T) {
 	r := newRig(t)

@@ -196,13 +196,18 @@ func ownDevices(a *App, owner func(ctx context.Context, id string) (string, erro
 		p := access.PersonOf(r)
 		return s.Give(r.Context(), p.Actor(addressOf(r.RemoteAddr)), id, p.Name)
 	}
-	o := pairing.Options{Book: a.book, Audit: auditOf(s), Who: who, Log: a.log}
+	o := pairing.Options{Book: a.book, Audit: auditOf(s), Who: who, Forget: a.forget, Log: a.log}
+	owners := account.Need{Role: account.Owner, Scope: account.Admin}
+	forgets := account.Need{Role: account.Owner, Scope: account.Admin, Fresh: true}
 	claim := account.Need{Role: account.Member, Scope: account.Admin}
 	own := account.Need{Role: account.Member, Scope: account.Admin, Own: true}
 	whose := func(r *http.Request) (string, error) { return owner(r.Context(), identity.ParseID(r.PathValue("id"))) }
 	return []access.Route{
 		{Pattern: "POST /api/v1/devices", For: access.People, Need: claim, Handler: a.web.told(pairing.Claim(o, owned))},
 		{Pattern: "PUT /api/v1/devices/{id}/name", For: access.People, Need: own, Owner: whose, Handler: a.web.told(pairing.Rename(o))},
+		{Pattern: "POST /api/v1/devices/{id}/accept", For: access.People, Need: owners, Handler: a.web.told(pairing.Decide(o, "pair", owned))},
+		{Pattern: "POST /api/v1/devices/{id}/refuse", For: access.People, Need: owners, Handler: a.web.told(pairing.Decide(o, "refuse", nil))},
+		{Pattern: "DELETE /api/v1/devices/{id}", For: access.People, Need: forgets, Handler: a.web.told(pairing.Decide(o, "forget", nil))},
 	}
 }
 
