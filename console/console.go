@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/console/agents"
 	"xiaozhi/console/conversations"
 	"xiaozhi/console/devices"
 	"xiaozhi/console/doctor"
@@ -34,6 +35,7 @@ type Parts struct {
 	Log     *slog.Logger
 
 	Overview overview.Source
+	Agents   agents.Options
 	Doctor   doctor.Source
 	Setup    setup.Source
 	People   people.Options
@@ -64,6 +66,7 @@ func New(p Parts) (*Console, error) {
 		setup.Files,
 		people.Files,
 		devices.Files,
+		agents.Files,
 		conversations.Files,
 		talk.Files, talk.Scripts, waterfall.Files,
 		doctor.Files,
@@ -80,6 +83,7 @@ func New(p Parts) (*Console, error) {
 		setup.New(site, door, p.Setup),
 		people.New(site, door, p.People),
 		devices.New(site, door, p.Devices),
+		agents.New(site, p.Agents),
 		conversations.New(site, p.Talks),
 		talk.New(site, p.Talk),
 		checkup,

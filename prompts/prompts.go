@@ -161,6 +161,26 @@ func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.prompts)) }
 // Has reports whether there is a prompt called name.
 func (s *Set) Has(name string) bool { return s.prompts[name] != nil }
 
+// Source returns the prompt called name as it is written, with its variables, in the language of the tag lang, or in the
+// nearest that it is there in; "": there is none.
+func (s *Set) Source(name, lang string) string {
+	versions, ok := s.prompts[name]
+	if !ok {
+		return ""
+	}
+	return versions[nearest(versions, lang)].source()
+}
+
+// nearest is the language of a prompt's versions that is the nearest to that of the tag lang.
+func nearest(versions map[string]template, lang string) string {
+	for _, l := range append(orChinese(lang).Fallbacks(), text.Chinese) {
+		if _, ok := versions[string(l)]; ok {
+			return string(l)
+		}
+	}
+	return slices.Sorted(maps.Keys(versions))[0] // the only one, as a rule
+}
+
 // Render fills in the prompt called name in the language of the tag lang, or in the nearest that it is
 // there in. An unknown name is an error that lists the known ones. Where the language to answer in is
 // neither Chinese nor English, a line says its name.
@@ -169,13 +189,7 @@ func (s *Set) Render(name, lang string, d Data) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("no prompt called %q (there are: %s)", name, strings.Join(s.Names(), ", "))
 	}
-	own := slices.Sorted(maps.Keys(versions))[0] // the only one, as a rule
-	for _, l := range append(orChinese(lang).Fallbacks(), text.Chinese) {
-		if _, ok := versions[string(l)]; ok {
-			own = string(l)
-			break
-		}
-	}
+	own := nearest(versions, lang)
 	return versions[own].render(s.values(own, d)) + s.answerIn(own, d), nil
 }
 

@@ -75,6 +75,18 @@ func (t template) render(values map[string]string) string {
 	return b.String()
 }
 
+// source is the text as it was written.
+func (t template) source() string {
+	var b strings.Builder
+	for i, text := range t.texts {
+		b.WriteString(text)
+		if i < len(t.names) {
+			b.WriteString("{{" + t.names[i] + "}}")
+		}
+	}
+	return b.String()
+}
+
 // values returns the values of the variables in a prompt of the language lang.
 func (s *Set) values(lang string, d Data) map[string]string {
 	device := cmp.Or(d.DeviceName, s.Phrase(deviceName, lang))

@@ -70,6 +70,7 @@ func (p *Page) Topics() []live.Topic { return nil }
 // state holds what the template shows.
 type state struct {
 	Agents  []string
+	Agent   string // that was asked for by the link
 	Faces   []string
 	Words   []string
 	Host    string // with its port
@@ -99,7 +100,7 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 		host, port = r.Host, "80"
 	}
 	s := state{
-		Agents: p.from.Agents(access.PersonOf(r)), Faces: faces, Words: words, Host: r.Host, Port: port, Ticket: TicketPath, Last: lastPath, Browser: browserOf(w, r),
+		Agents: p.from.Agents(access.PersonOf(r)), Agent: r.URL.Query().Get("agent"), Faces: faces, Words: words, Host: r.Host, Port: port, Ticket: TicketPath, Last: lastPath, Browser: browserOf(w, r),
 		Local: (&url.URL{Scheme: "http", Host: net.JoinHostPort("localhost", port), Path: "/console/talk"}).String(),
 	}
 	if own := p.from.HTTPSPort(); own != "" {

@@ -75,6 +75,14 @@ func (f *Form) Raw(name string) string { return f.values.Get(name) }
 // All returns what was chosen of several.
 func (f *Form) All(name string) []string { return f.values[name] }
 
+// Set puts a value in the place of what was typed into a field.
+func (f *Form) Set(name, value string) {
+	if f.values == nil {
+		f.values = url.Values{}
+	}
+	f.values.Set(name, value)
+}
+
 // Has reports whether a value was chosen in a field.
 func (f *Form) Has(name, value string) bool {
 	for _, v := range f.values[name] {

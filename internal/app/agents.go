@@ -46,6 +46,7 @@ type crew struct {
 	trouble map[string]string // why one of them is not used, by name
 
 	changed chan struct{} // room for one: phrases are to be spoken ahead
+	told    func()        // of pages, when agents or whom devices have may be others; nil: nobody is
 }
 
 var _ roster.Users = (*crew)(nil)
@@ -202,6 +203,9 @@ func rolesOf(p *personas, given bool) []string {
 // Given implements [roster.Users]: what is said often is to be there in the voices that devices have now.
 func (c *crew) Given() {
 	c.own.SetRoles(c.roles(c.cast.now.Load()))
+	if c.told != nil {
+		c.told()
+	}
 	select {
 	case c.changed <- struct{}{}:
 	default: // it will be looked at anyway

@@ -237,10 +237,10 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 	if a.web, err = a.paths(seen); err != nil {
 		return err
 	}
+	a.web.lab = labOf(ctx, a, f)
 	if err := openConsole(a); err != nil {
 		return err
 	}
-	a.web.lab = labOf(ctx, a, f)
 	a.web.more = append(a.web.lab.Routes(), pages(a)...)
 	return nil
 }
@@ -256,6 +256,7 @@ type web struct {
 	desk  *talk.Desk     // of pages that talk
 	more  []access.Route // of parts that know the program by small interfaces
 	lab   *lab.API       // what is tried beside the talks; nil without a store
+	stock agentStock     // what agents can be made of, where there is a store
 
 	console *console.Console // nil: there are no pages
 }

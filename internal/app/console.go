@@ -13,6 +13,7 @@ import (
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/pairing"
 	"xiaozhi/console"
+	agentpages "xiaozhi/console/agents"
 	"xiaozhi/console/api"
 	"xiaozhi/console/devices"
 	doctorpage "xiaozhi/console/doctor"
@@ -26,6 +27,7 @@ import (
 	"xiaozhi/internal/doctor"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/lab"
 	"xiaozhi/internal/roster"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -50,6 +52,7 @@ func openConsole(a *App) error {
 			Find: func(id string) (remote.Device, error) { return a.outside.devices.Find(id) }, Transcript: transcriptOf(a),
 		},
 		Doctor: doctorOf{a},
+		Agents: agentpages.Options{Book: a.crew.api(a.web.guard, a.stored), Lab: a.web.lab.Lab, Stock: a.web.stock},
 	})
 	if err != nil {
 		return err
@@ -62,6 +65,10 @@ func openConsole(a *App) error {
 	a.life.atEnd(a.seen.doctor.Follow(func() { all.Changed(doctorpage.Topic, "") }))
 	a.outside.devices.Watch(pageWatcher{all})
 	a.seen.fleet.Follow(pageWatcher{all}.DeviceChanged) // as long as the program runs
+	a.crew.told = func() {
+		all.Changed(agentpages.AllTopic, "")
+		all.Changed(agentpages.OneTopic, "")
+	}
 	a.seen.tail.tell(func() { all.Changed(people.LogTopic, "") })
 	return nil
 }
@@ -81,6 +88,9 @@ func (w pageWatcher) TranscriptChanged(id string) { w.console.Changed(devices.On
 // explain says to people why something was not done; "": it is not for them.
 func explain(lang text.Lang, err error) string {
 	if refusal, ok := errors.AsType[*roster.RefusalError](err); ok {
+		return refusal.In(lang)
+	}
+	if refusal, ok := errors.AsType[*lab.RefusalError](err); ok {
 		return refusal.In(lang)
 	}
 	id := cmp.Or(pairing.Reason(err), api.Reason(err))

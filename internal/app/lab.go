@@ -54,12 +54,13 @@ func labOf(ctx context.Context, a *App, f *factory) *lab.API {
 		},
 	})
 	a.life.atEnd(l.Close)
-	agents := a.crew.api(a.web.guard, a.stored)
-	return &lab.API{Lab: l, Guard: a.web.guard, Device: agents.Device, DeviceOwner: agents.DeviceOwner, MayUse: func(r *http.Request, name string) error {
+	book := a.crew.api(a.web.guard, a.stored)
+	a.web.stock = agentStock{stage{a, f}}
+	return &lab.API{Lab: l, Guard: a.web.guard, Device: book.Device, DeviceOwner: book.DeviceOwner, MayUse: func(r *http.Request, name string) error {
 		if _, ok := a.cast.Of("", name); !ok {
 			return lab.Refuse(lab.Missing, "agents/none", name)
 		}
-		return agents.MayKnow(r, name)
+		return book.MayKnow(r, name)
 	}}
 }
 
@@ -203,24 +204,31 @@ func first[T comparable](all ...T) (one T) { return cmp.Or(all...) }
 
 // tools are those that a device's model is offered with an agent, also while the device is away: what it offered is kept.
 func (s stage) tools(ctx context.Context, id string, p agent.Persona) []providers.ToolSpec {
-	docs, err := s.app.stored.Devices.Learned(ctx, id)
-	if err != nil {
-		s.app.log.Warn("the tools of a device are not known", "device_id", id, "err", err)
-	}
-	client := device.New(device.Options{Lists: s.f.lists, Device: id, Log: s.app.log})
-	things := iot.New(iot.Options{Cache: s.f.things, DeviceID: id, Kinds: s.f.limits.Kinds, Log: s.app.log})
+	tools := s.router(ctx, id)
+	defer tools.Close()
+	tools.Restrict(router.Rules{Allow: p.Allow, Deny: p.Deny})
+	return thinking.Specs(tools, false)
+}
+
+// router has the tools of the server and, unless id is "", those that a device has offered.
+func (s stage) router(ctx context.Context, id string) *router.Router {
 	sources := []mcp.Source{s.f.own, s.f.external.For(id)}
-	if doc := docs[toolsName]; doc != "" && client.Restore(doc) == nil {
-		sources = append(sources, client)
-	}
-	if doc := docs[thingsName]; doc != "" && things.Restore(doc) == nil {
-		sources = append(sources, things)
+	if id != "" {
+		docs, err := s.app.stored.Devices.Learned(ctx, id)
+		if err != nil {
+			s.app.log.Warn("the tools of a device are not known", "device_id", id, "err", err)
+		}
+		client := device.New(device.Options{Lists: s.f.lists, Device: id, Log: s.app.log})
+		things := iot.New(iot.Options{Cache: s.f.things, DeviceID: id, Kinds: s.f.limits.Kinds, Log: s.app.log})
+		if doc := docs[toolsName]; doc != "" && client.Restore(doc) == nil {
+			sources = append(sources, client)
+		}
+		if doc := docs[thingsName]; doc != "" && things.Restore(doc) == nil {
+			sources = append(sources, things)
+		}
 	}
 	limits, own := s.f.limits, s.app.cfg.Devices.ByID[id].Tools
 	limits.Allow, limits.Deny = own.Allow, slices.Concat(limits.Deny, own.Deny)
 	limits.Record, limits.Log = nil, s.app.log
-	tools := router.New(limits, sources...)
-	defer tools.Close()
-	tools.Restrict(router.Rules{Allow: p.Allow, Deny: p.Deny})
-	return thinking.Specs(tools, false)
+	return router.New(limits, sources...)
 }

@@ -88,6 +88,23 @@ func (c *Config) ReadAgent(name string, doc []byte, prompts []string) (Persona, 
 	return p, errors.Join(found.problems...)
 }
 
+// Errors lists what is wrong of what an error joins. One that is no [*Error] is one without a key.
+func Errors(err error) (all []*Error) {
+	if err == nil {
+		return nil
+	}
+	if e, ok := err.(*Error); ok { //nolint:errorlint // what wraps one is another
+		return []*Error{e}
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			all = append(all, Errors(one)...)
+		}
+		return all
+	}
+	return []*Error{{English: err.Error()}}
+}
+
 // Doc returns the settings of an agent that are set, as [Config.ReadAgent] reads them.
 func (p Persona) Doc() []byte {
 	tree := map[string]any{}

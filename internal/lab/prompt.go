@@ -16,7 +16,7 @@ import (
 // PromptOrder says whose prompt is shown.
 type PromptOrder struct {
 	Setup
-	Device string `json:"device"`
+	Device string `json:"device"`          // "": any, with which nothing was said
 	Words  string `json:"words,omitempty"` // of the user; "": none
 }
 
@@ -62,8 +62,10 @@ func (l *Lab) Prompt(ctx context.Context, order PromptOrder) (p Prompt, err erro
 	defer cast.Close()
 	turn := cast.Turn
 	turn.Agent, turn.Words, turn.Lang = cast.Agent, order.Words, text.Resolve(order.Words, "", cast.Language)
-	if turn.History, err = l.history(ctx, order.Device); err != nil {
-		return p, err
+	if order.Device != "" {
+		if turn.History, err = l.history(ctx, order.Device); err != nil {
+			return p, err
+		}
 	}
 	req, err := think.Request(&cast.Think, turn, cast.Tools)
 	if err != nil {

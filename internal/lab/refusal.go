@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/providers"
 	"xiaozhi/providers/transport"
@@ -22,13 +23,24 @@ const (
 type RefusalError struct {
 	Kind Kind
 	Text string
+
+	id   string
+	args []any
+}
+
+// In returns the text in one language.
+func (e *RefusalError) In(lang text.Lang) string {
+	if e.id == "" {
+		return e.Text
+	}
+	return message.In(lang, e.id, e.args...)
 }
 
 // Error implements error.
 func (e *RefusalError) Error() string { return e.Text }
 
 func refuse(k Kind, id string, args ...any) *RefusalError {
-	return &RefusalError{k, message.Both(id, args...)}
+	return &RefusalError{k, message.Both(id, args...), id, args}
 }
 
 // Refuse makes a refusal with a text of the catalogue, for those who implement [Stage].

@@ -94,8 +94,8 @@ func body[T any](a *API, w http.ResponseWriter, r *http.Request) (order T, ok bo
 	return order, ok, nil
 }
 
-// person names who asks, for what is theirs alone. The admin token is one person.
-func person(r *http.Request) string { return cmp.Or(access.PersonOf(r).ID, "admin") }
+// Person names who asks, for what is theirs alone. The admin token is one person.
+func Person(r *http.Request) string { return cmp.Or(access.PersonOf(r).ID, "admin") }
 
 func (a *API) deviceOwner(r *http.Request) (string, error) {
 	return a.DeviceOwner(r.Context(), a.Device(r.PathValue("id")))
@@ -148,7 +148,7 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	run, err := a.Lab.Replay(person(r), k, order)
+	run, err := a.Lab.Replay(Person(r), k, order)
 	return a.begun(w, r, "turn.replay", k.ID, run, err)
 }
 
@@ -169,7 +169,7 @@ func (a *API) compare(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return err
 	}
-	run, err := a.Lab.Compare(person(r), order, turns)
+	run, err := a.Lab.Compare(Person(r), order, turns)
 	return a.begun(w, r, "device.compare", order.Device, run, err)
 }
 
@@ -206,7 +206,7 @@ func (a *API) voices(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return err
 	}
-	run, err := a.Lab.Voices(person(r), order.Sentence, order.Voices)
+	run, err := a.Lab.Voices(Person(r), order.Sentence, order.Voices)
 	return a.begun(w, r, "voices.compare", "", run, err)
 }
 
@@ -215,7 +215,7 @@ func (a *API) run(r *http.Request) (run *Run, after int, err error) {
 	if after, err = strconv.Atoi(cmp.Or(r.URL.Query().Get("after"), "0")); err != nil || after < 0 {
 		return nil, 0, refuse(Invalid, "lab/after")
 	}
-	run, err = a.Lab.Find(person(r), r.PathValue("id"))
+	run, err = a.Lab.Find(Person(r), r.PathValue("id"))
 	return run, after, err
 }
 
@@ -264,7 +264,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) sound(w http.ResponseWriter, r *http.Request) error {
-	wav, err := a.Lab.Sound(person(r), r.PathValue("id"))
+	wav, err := a.Lab.Sound(Person(r), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -297,7 +297,7 @@ func (a *API) costs(w http.ResponseWriter, r *http.Request) error {
 		q.DeviceID = a.Device(id)
 	}
 	if p := access.PersonOf(r); p.Role != account.Owner {
-		q.OwnerID = person(r)
+		q.OwnerID = Person(r)
 	}
 	c, err := a.Lab.Costs(r.Context(), q)
 	if err == nil {

@@ -2,6 +2,7 @@ package roster
 
 import (
 	"errors"
+	"slices"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -35,6 +36,9 @@ func (r *RefusalError) In(lang text.Lang) string {
 	}
 	return message.In(lang, r.id, r.args...)
 }
+
+// About reports whether the refusal is one of those, by the ids of their texts.
+func (r *RefusalError) About(ids ...string) bool { return slices.Contains(ids, r.id) }
 
 // Error returns the text.
 func (r *RefusalError) Error() string { return r.Text }

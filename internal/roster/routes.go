@@ -31,6 +31,8 @@ type Agent struct {
 	Shadowed bool            `json:"shadowed,omitempty"` // one of this name in the store does not count beside that of the settings
 	Trouble  string          `json:"trouble,omitempty"`  // why it is not used
 	Devices  []string        `json:"devices"`            // that were given it
+
+	Owner string `json:"-"` // id of the account whose agent it is; "": everybody's
 }
 
 // AgentList is the answer to GET /api/v1/agents.
@@ -154,33 +156,18 @@ func (a *API) describe(name string, devices map[string][]string) (Agent, bool) {
 
 // revision describes a revision by itself.
 func revision(r Revision) Agent {
-	return Agent{Name: r.Agent, From: "store", Settings: json.RawMessage(r.Doc), Rev: r.Rev, By: r.By, Note: r.Note, At: &r.At, Devices: []string{}}
+	return Agent{Name: r.Agent, From: "store", Settings: json.RawMessage(r.Doc), Rev: r.Rev, By: r.By, Note: r.Note, At: &r.At, Devices: []string{}, Owner: r.Owner}
 }
 
 func (a *API) list(w http.ResponseWriter, r *http.Request) {
-	names, devices := slices.Clone(a.Roster.o.Users.Names()), a.devices(r)
-	for _, kept := range a.Roster.List() {
-		names = append(names, kept.Agent) // one that cannot be used too
-	}
-	slices.Sort(names)
-	answer := AgentList{Agents: []Agent{}}
-	for _, name := range slices.Compact(names) {
-		if agent, ok := a.describe(name, devices); ok && a.private(r, name) == nil {
-			answer.Agents = append(answer.Agents, agent)
-		}
-	}
+	answer := AgentList{Agents: slices.Concat([]Agent{}, a.All(r))}
 	access.Answer(w, http.StatusOK, answer)
 }
 
 func (a *API) show(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("name")
-	if err := a.private(r, name); err != nil {
+	agent, err := a.One(r, r.PathValue("name"))
+	if err != nil {
 		a.fail(w, r, err)
-		return
-	}
-	agent, ok := a.describe(name, a.devices(r))
-	if !ok {
-		a.fail(w, r, a.Roster.unknown(name))
 		return
 	}
 	access.Answer(w, http.StatusOK, agent)
@@ -231,10 +218,7 @@ func (a *API) changing(act string, do func(r *Roster, ctx context.Context, by Au
 }
 
 func (a *API) remove(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("name")
-	err := a.Roster.Delete(r.Context(), name)
-	a.Guard.Did(r, "agent.delete", name, err)
-	if err != nil {
+	if err := a.Delete(r, r.PathValue("name")); err != nil {
 		a.fail(w, r, err)
 		return
 	}

@@ -21,7 +21,7 @@ export function follow(lost) {
     stop();
     const on = topics();
     if (paused || document.hidden || on.length === 0) { tell(paused ? "paused" : "again"); return; }
-    source = new EventSource("/console/events?on=" + encodeURIComponent(on.join(",")));
+    source = new EventSource("/console/events?lang=" + document.documentElement.lang + "&on=" + encodeURIComponent(on.join(",")));
     source.onopen = () => { lost(""); tell("live"); };
     source.onerror = () => {
       tell("again");

@@ -17,7 +17,7 @@ export function swap(page) {
   const theme = page.documentElement.dataset.theme;
   if (theme) { document.documentElement.dataset.theme = theme; } else { delete document.documentElement.dataset.theme; }
   for (const script of document.body.querySelectorAll("script[src]")) { import(script.src); } // what is put in runs none
-  const first = document.querySelector("[data-errors]") || document.getElementById("main");
+  const first = document.querySelector("[data-errors]") || document.querySelector("[data-focus]") || document.getElementById("main");
   first?.focus();
   first?.scrollIntoView({ block: "start" });
   document.dispatchEvent(new Event("page"));

@@ -1,0 +1,148 @@
+package app
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"xiaozhi/console/agents"
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
+	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/text"
+	"xiaozhi/providers/catalog"
+	"xiaozhi/providers/service"
+)
+
+// agentStock tells what agents can be made of.
+type agentStock struct{ stage }
+
+// Prompts implements [agents.Stock].
+func (s agentStock) Prompts() []string { return s.app.crew.texts.Names() }
+
+// PromptText implements [agents.Stock].
+func (s agentStock) PromptText(name, lang string) string { return s.app.crew.texts.Source(name, lang) }
+
+// Languages implements [agents.Stock].
+func (s agentStock) Languages() []string { return s.app.crew.texts.Languages() }
+
+// Roles lists the chains of all, and the services that are set up or on this machine.
+func (s agentStock) Roles() (all []agents.Role) {
+	cfg, kinds, of := s.app.crew.settings(), catalog.Kinds(), map[service.Role]*agents.Role{}
+	for _, role := range []service.Role{service.ASR, service.LLM, service.TTS, service.Vision, service.Realtime} {
+		all = append(all, agents.Role{Key: strings.ToLower(string(role))})
+	}
+	for i, role := range []service.Role{service.ASR, service.LLM, service.TTS, service.Vision, service.Realtime} {
+		of[role] = &all[i]
+	}
+	for _, c := range (condition{s.app.cfg, s.app.cast, s.app.crew, s.app.report.Left()}).chains().Chains {
+		to := of[c.Role]
+		if to == nil {
+			continue
+		}
+		for _, m := range c.Members {
+			if m.Condition != engines.LeftOut {
+				to.Names = append(to.Names, m.Name)
+			}
+			if len(c.Agents) == 0 && m.Condition != engines.LeftOut {
+				to.All = append(to.All, m.Name)
+			}
+		}
+	}
+	for name, section := range cfg.Providers {
+		if k, ok := catalog.Find(kinds, section.Type); ok {
+			for _, role := range k.Roles() {
+				if to := of[role]; to != nil {
+					to.Names = append(to.Names, name)
+				}
+			}
+		}
+	}
+	for _, to := range of {
+		slices.Sort(to.Names)
+		to.Names = slices.Compact(to.Names)
+	}
+	of[service.Realtime].Names = append(of[service.Realtime].Names, config.NoChain)
+	return all
+}
+
+// Voices lists the known ones of the services that are set up.
+func (s agentStock) Voices() (all []agents.Voice) {
+	cfg, kinds, known := s.app.crew.settings(), catalog.Kinds(), map[string]bool{}
+	for _, role := range s.Roles() {
+		for _, name := range role.Names {
+			k, _ := catalog.Find(kinds, cmp.Or(cfg.Providers[name].Type, name))
+			voices := k.Voices
+			if name == "local" {
+				for _, voice := range config.LocalVoices() {
+					voices = append(voices, service.Voice{Name: voice})
+				}
+			}
+			for _, v := range voices {
+				if role.Key == "tts" && !known[v.Name] {
+					known[v.Name] = true
+					all = append(all, agents.Voice{Name: v.Name, Title: cmp.Or(v.Title, name)})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// shownDevices are how many devices of a person are asked for their tools.
+const shownDevices = 16
+
+// Tools lists those of the server, and those that devices of who asks have offered.
+func (s agentStock) Tools(r *http.Request) (all []agents.Tool) {
+	ids, known := []string{""}, map[string]bool{}
+	for _, d := range s.Devices(r) {
+		ids = append(ids, d.ID)
+	}
+	for _, id := range ids[:min(len(ids), shownDevices)] {
+		tools := s.router(r.Context(), id)
+		for _, o := range tools.Offers() {
+			if t := o.Tool; !known[t.Name] {
+				known[t.Name] = true
+				about, _, _ := strings.Cut(t.Description, "\n")
+				all = append(all, agents.Tool{Name: t.Name, Source: t.Source, About: about})
+			}
+		}
+		tools.Close()
+	}
+	return all
+}
+
+// Devices lists those of who asks; an owner's are all.
+func (s agentStock) Devices(r *http.Request) (all []agents.Device) {
+	who := access.PersonOf(r)
+	known, err := s.app.seen.fleet.List(r.Context())
+	if err != nil {
+		s.app.log.Warn("devices are not known", "err", err)
+	}
+	for _, d := range known {
+		if d.State != fleet.Waiting && d.State != fleet.Refused && (who.Is(account.Owner) || d.Owner != "" && d.Owner == who.ID) {
+			all = append(all, agents.Device{ID: d.ID, Name: d.Name})
+		}
+	}
+	return all
+}
+
+// Check implements [agents.Stock].
+func (s agentStock) Check(name string, doc []byte) (all []agents.Flaw) {
+	_, err := s.app.crew.settings().ReadAgent(cmp.Or(name, draft), doc, s.app.crew.texts.Names())
+	for _, e := range config.Errors(err) {
+		_, english, found := strings.Cut(e.English, ": ")
+		if !found {
+			english = e.English
+		}
+		key := ""
+		if len(e.Path) > 2 {
+			key = strings.Join(e.Path[2:], ".")
+		}
+		all = append(all, agents.Flaw{Key: key, In: map[text.Lang]string{text.English: english, text.Chinese: e.Chinese}})
+	}
+	return all
+}
