@@ -20,6 +20,7 @@ type serveFlags struct {
 	listen []string
 	check  bool
 	pprof  string // address of the profiles; empty: none
+	bare   bool   // without what people have set in the console
 }
 
 func parseServe(args []string, stdout, stderr io.Writer) (serveFlags, error) {
@@ -37,6 +38,7 @@ func parseServe(args []string, stdout, stderr io.Writer) (serveFlags, error) {
 	})
 	set.BoolVar(&f.check, "check", false, message.Both("command/flag-check"))
 	set.StringVar(&f.pprof, "pprof", "", message.Both("command/flag-pprof"))
+	set.BoolVar(&f.bare, "no-console-settings", false, message.Both("command/flag-no-console-settings"))
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -85,7 +87,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 		log.Warn("config", "warning", w)
 	}
 	program, err := app.Build(ctx, cfg, app.Options{
-		Data: f.data, Profiles: f.pprof, Banner: stdout, Terminal: isTerminal(stdout), Log: log, Check: f.check,
+		Data: f.data, Profiles: f.pprof, Banner: stdout, Terminal: isTerminal(stdout), Log: log, Check: f.check, NoConsoleSettings: f.bare,
 	})
 	if err != nil {
 		return err

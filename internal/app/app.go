@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
@@ -36,6 +35,7 @@ import (
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/fleet"
 	"xiaozhi/internal/lab"
+	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/device"
@@ -59,6 +59,8 @@ type Options struct {
 	Terminal bool         // Banner is read by people only, so it may show the admin token
 	Log      *slog.Logger // takes everything else
 	Check    bool         // only the settings are looked at: nothing is opened that a running server has
+
+	NoConsoleSettings bool // what people have set in the console does not count
 }
 
 // App is the program: it owns everything that is built once and shared by all
@@ -85,7 +87,7 @@ type App struct {
 	crew       *crew
 	endpoint   http.Handler // where tool servers dial in; nil: nowhere
 	recorders  recorders
-	ready      atomic.Bool // the chains' first engines are loaded
+	settings   *settings.Settings // nil: they cannot be changed while the program runs
 }
 
 // seen collects what was noticed lately.
@@ -153,9 +155,10 @@ func (a *App) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.unseal(ctx, a.opener(kept)); err != nil {
+	if err := openSettings(ctx, a, kept); err != nil {
 		return err
 	}
+	cfg = a.cfg
 	if a.crew, err = openCrew(ctx, cfg, kept, texts, a.log); err != nil {
 		return err
 	}

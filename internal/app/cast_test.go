@@ -44,8 +44,8 @@ func (c company) said(name string) (lines []string) {
 	return lines
 }
 
-// settings are those of a kitchen with one agent and an attic with another.
-func settings(cfg *config.Config) *config.Config {
+// householdOf are settings of a kitchen with one agent and an attic with another.
+func householdOf(cfg *config.Config) *config.Config {
 	own := *cfg
 	own.Agents = map[string]config.Persona{
 		"anna": {Voice: "alto", Language: "en", Prompt: "storyteller"}, "teacher": {Voice: "tenor", Language: "en", Tools: config.DeviceTools{Deny: []string{"play_music"}}},
@@ -83,7 +83,7 @@ func TestTwoDevicesTwoAgents(t *testing.T) {
 		before.engage("anna")
 		before.engage("teacher")
 		after.engage("anna")
-		cfg := settings(h.app.cfg)
+		cfg := householdOf(h.app.cfg)
 		h.app.cast.Replace(castOf(cfg, texts, before))
 		one, two := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen}), h.speaker(ctx, t, devicetest.Options{DeviceID: attic})
 		ask(ctx, t, one, "who are you")
@@ -133,7 +133,7 @@ func TestRoleByVoice(t *testing.T) {
 		all := company{}
 		all.engage("anna", become("teacher"))
 		all.engage("teacher", providertest.Say("I teach."), become("original"))
-		h.app.cast.Replace(castOf(settings(h.app.cfg), texts, all))
+		h.app.cast.Replace(castOf(householdOf(h.app.cfg), texts, all))
 		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen})
 		ask(ctx, t, d, "be a teacher")
 		ask(ctx, t, d, "what do you do")
@@ -154,7 +154,7 @@ func TestCast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := settings(config.Default())
+	cfg := householdOf(config.Default())
 	cfg.Devices.ByID[kitchen] = config.Device{Agent: "anna", Voice: "bass", Language: "zh"}
 	c := newCast(castOf(cfg, texts, nil))
 	for _, w := range []struct{ device, name, agent, prompt, voice, language string }{
@@ -243,7 +243,7 @@ func TestVisionOfAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, own, all := settings(config.Default()), &providertest.LLM{Script: []providertest.Step{providertest.Say("A cat.")}}, &providertest.LLM{Script: []providertest.Step{providertest.Say("A dog.")}}
+	cfg, own, all := householdOf(config.Default()), &providertest.LLM{Script: []providertest.Step{providertest.Say("A cat.")}}, &providertest.LLM{Script: []providertest.Step{providertest.Say("A dog.")}}
 	a := &App{outside: newOutside(), cast: newCast(castOf(cfg, texts, map[string]engines.Chains{"anna": {Vision: own}}))}
 	p := &pictures{llm: all, of: a.vision, texts: texts}
 	for device, want := range map[string]string{kitchen: "A cat.", attic: "A dog."} {

@@ -115,10 +115,11 @@ func (a examiner) examine(ctx context.Context, links *doctor.Links) ([]doctor.Fi
 		a.web.https.examined(time.Now()),
 		doctor.CheckClock(a.seen.dates.get(cfg.Server.Zone()), time.Now()),
 		doctor.CheckDisk(a.options.Data, network),
-		doctor.CheckSpeed(a.load.Lag(), cfg.Server.MaxLateness, a.ready.Load()),
+		doctor.CheckSpeed(a.load.Lag(), cfg.Server.MaxLateness, a.life.ready.Load()),
 		doctor.CheckServices(checked(condition{cfg, a.cast, a.crew, a.report.Left()}.chains())),
 		doctor.CheckStore(a.stored != nil, troubles),
 		doctor.CheckSafety(saidOf(a.seen.dangers)),
+		a.settingsFindings(),
 		doctor.CheckProgram(Version),
 	), around
 }

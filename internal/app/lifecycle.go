@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/internal/engines"
@@ -21,6 +22,7 @@ type lifecycle struct {
 	dials   []func(context.Context) error // connections to services, beside the loads
 	closers []func()
 	log     *slog.Logger
+	ready   atomic.Bool // the chains' first engines are loaded
 }
 
 // engines adds what those need that were found.

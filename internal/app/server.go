@@ -161,7 +161,7 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener, safe ...net.L
 	}
 	wg.Go(func() {
 		a.life.warm(ctx)
-		a.ready.Store(true)
+		a.life.ready.Store(true)
 		a.life.warmExtras(ctx)
 		debug.FreeOSMemory() // loading has thrown away as much as it has kept
 	})
@@ -290,7 +290,7 @@ func (a *App) declared() []access.Route {
 
 // readyz tells whether devices can be served.
 func (a *App) readyz(w http.ResponseWriter, _ *http.Request) {
-	if !a.ready.Load() {
+	if !a.life.ready.Load() {
 		http.Error(w, message.Both("app/loading"), http.StatusServiceUnavailable)
 		return
 	}

@@ -36,7 +36,7 @@ func openChecked(ctx context.Context, data string, o store.Options) (*store.Stor
 	return s, nil
 }
 
-// openStore opens what outlives the program, unless it is switched off.
+// openStore opens what outlives the program, unless it is switched off, and puts in force what people have set.
 func (a *App) openStore(ctx context.Context) error {
 	if a.options.Check {
 		return nil
@@ -57,6 +57,9 @@ func (a *App) openStore(ctx context.Context) error {
 			a.log.Error("store did not close", "err", err)
 		}
 	})
+	if err := openSettings(ctx, a, s); err != nil {
+		return err
+	}
 	a.recorders.open(ctx, a.cfg.Recording, a.options.Data, s, a.log)
 	a.life.atEnd(a.recorders.turns.Close)
 	a.forgetting.also(a.recorders.forget)

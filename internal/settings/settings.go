@@ -25,6 +25,7 @@ type Options struct {
 	Records Records         // nil: nothing is kept, so nothing can be changed
 	Vault   Vault           // nil: no secret can be typed
 	Without bool            // what people have set does not count until somebody changes it
+	Look    bool            // nothing is written at the start
 	Audit   func(ctx context.Context, by account.Person, act, object string, outcome error)
 	Log     *slog.Logger // nil: discarded
 }
@@ -78,13 +79,18 @@ func Open(ctx context.Context, o Options) (*Settings, []config.Warning, error) {
 	}
 	newest, err := o.Records.Active(ctx)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return nil, nil, err
+		if !o.Look { // else the schema is an older one, from when nobody could set anything
+			return nil, nil, err
+		}
+		newest = store.SettingsRevision{}
 	}
 	warnings, err := s.start(ctx, newest)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.safe.sweep(ctx, o.Records)
+	if !o.Look {
+		s.safe.sweep(ctx, o.Records)
+	}
 	return s, warnings, nil
 }
 

@@ -1,0 +1,123 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/contact"
+	"xiaozhi/internal/doctor"
+	"xiaozhi/internal/sealed"
+	"xiaozhi/internal/settings"
+	"xiaozhi/providers/openai"
+	"xiaozhi/store"
+)
+
+// openSettings puts what people have set between the files and what counts before it, once. A nil store has nothing of it.
+func openSettings(ctx context.Context, a *App, kept *store.Store) error {
+	if a.settings != nil {
+		return nil
+	}
+	from := a.opener(kept)
+	o := settings.Options{Sources: a.cfg.Sources(), Vault: settingsVault{from, a.accounts}, Without: a.options.NoConsoleSettings, Look: a.options.Check, Log: a.log}
+	if o.Sources == nil { // they were made otherwise
+		return a.unseal(ctx, from)
+	}
+	if kept != nil {
+		o.Records = kept.Settings
+	}
+	if a.accounts != nil {
+		o.Audit = func(ctx context.Context, by account.Person, act, object string, outcome error) {
+			a.accounts.Did(ctx, by.Actor(""), act, object, outcome)
+		}
+	}
+	_, told, _ := o.Sources.Load(config.Layer{}) // what was told already
+	s, warnings, err := settings.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		if !slices.Contains(told, w) {
+			a.log.Warn("config", "warning", w)
+		}
+	}
+	a.settings, a.cfg = s, s.Current()
+	a.life.atEnd(s.Close)
+	return nil
+}
+
+// settingsVault keeps the secrets that people type into the settings.
+type settingsVault struct {
+	opener
+
+	accounts *account.Service // nil: nobody keeps who did it
+}
+
+var _ settings.Vault = settingsVault{}
+
+// Seal implements [settings.Vault].
+func (v settingsVault) Seal(ctx context.Context, by account.Person, name string, use config.SecretUse, value string) error {
+	if err := v.there(name); err != nil {
+		return err
+	}
+	purpose := cmp.Or(use.At, openai.DefaultBaseURL)
+	switch use.Kind {
+	case config.SecretAddress:
+		purpose = value
+	case config.SecretShown:
+		purpose = sealed.ThisServer
+	case config.SecretGiven:
+		purpose = sealed.Program + use.At
+	case config.SecretSent:
+	}
+	err := v.vault.Put(ctx, name, purpose, value, by.Name)
+	if v.accounts != nil {
+		v.accounts.Did(ctx, by.Actor(""), "secret.set", name, err)
+	}
+	return err
+}
+
+// Open implements [settings.Vault].
+func (v settingsVault) Open(ctx context.Context) func(name string, use config.SecretUse) (string, error) {
+	return v.each(ctx)
+}
+
+// Names implements [settings.Vault].
+func (v settingsVault) Names(ctx context.Context) (names []string, err error) {
+	if v.vault == nil {
+		return nil, nil
+	}
+	all, err := v.vault.List(ctx)
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	return names, err
+}
+
+// Drop implements [settings.Vault].
+func (v settingsVault) Drop(ctx context.Context, name string) error {
+	return v.vault.Delete(ctx, name, "server")
+}
+
+// settingsFindings says for the doctor what people have set and what does not count.
+func (a examiner) settingsFindings() (all []doctor.Finding) {
+	if a.settings == nil {
+		return nil
+	}
+	held := a.settings.Held()
+	if held == nil {
+		if w := a.settings.Watching(); w != nil && w.Stuck != "" {
+			all = append(all, doctor.Finding{Area: doctor.Program, Level: doctor.Problem, What: contact.Line(w.Stuck), Do: contact.Say("settings/stuck-do")})
+		}
+		return all
+	}
+	if len(held.Problems) == 0 {
+		return []doctor.Finding{{Area: doctor.Program, Level: doctor.Warning, What: contact.Say("settings/without", held.Revision), Do: contact.Say("settings/held-do")}}
+	}
+	for _, p := range held.Problems {
+		all = append(all, doctor.Finding{Area: doctor.Program, Level: doctor.Problem, What: contact.Say("settings/held", held.Revision, contact.Line(p.Error())), Do: contact.Say("settings/held-do")})
+	}
+	return all
+}
