@@ -19,6 +19,7 @@ import (
 	"xiaozhi/console/setup"
 	"xiaozhi/console/talk"
 	"xiaozhi/console/talks"
+	"xiaozhi/console/tools"
 	"xiaozhi/console/ui"
 	"xiaozhi/console/waterfall"
 	"xiaozhi/internal/access"
@@ -42,6 +43,7 @@ type Parts struct {
 	Devices  devices.Options
 	Talk     talk.Source
 	Talks    *talks.Talks // nil: nothing is kept
+	Tools    tools.Source
 }
 
 // Console is all pages. Its methods may be called at the same time.
@@ -70,6 +72,7 @@ func New(p Parts) (*Console, error) {
 		conversations.Files,
 		talk.Files, talk.Scripts, waterfall.Files,
 		doctor.Files,
+		tools.Files,
 	}})
 	if err != nil {
 		return nil, err
@@ -87,6 +90,7 @@ func New(p Parts) (*Console, error) {
 		conversations.New(site, p.Talks),
 		talk.New(site, p.Talk),
 		checkup,
+		tools.New(site, door, p.Tools),
 	} {
 		c.routes = append(c.routes, page.Routes()...)
 		topics = append(topics, page.Topics()...)

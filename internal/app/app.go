@@ -241,7 +241,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 		return err
 	}
 	a.web.lab = labOf(ctx, a, f)
-	if err := openConsole(a); err != nil {
+	if err := openConsole(a, f); err != nil {
 		return err
 	}
 	a.web.more = append(a.web.lab.Routes(), pages(a)...)

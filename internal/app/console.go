@@ -20,6 +20,7 @@ import (
 	"xiaozhi/console/overview"
 	"xiaozhi/console/people"
 	"xiaozhi/console/setup"
+	"xiaozhi/console/tools"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
@@ -36,7 +37,7 @@ import (
 )
 
 // openConsole makes the pages, where there are accounts by which people can be known.
-func openConsole(a *App) error {
+func openConsole(a *App, f *factory) error {
 	if a.accounts == nil || !a.cfg.Console.Enabled {
 		return nil
 	}
@@ -53,6 +54,7 @@ func openConsole(a *App) error {
 		},
 		Doctor: doctorOf{a},
 		Agents: agentpages.Options{Book: a.crew.api(a.web.guard, a.stored), Lab: a.web.lab.Lab, Stock: a.web.stock},
+		Tools:  toolsOf{a, f},
 	})
 	if err != nil {
 		return err
@@ -64,6 +66,10 @@ func openConsole(a *App) error {
 	}))
 	a.life.atEnd(a.seen.doctor.Follow(func() { all.Changed(doctorpage.Topic, "") }))
 	a.outside.devices.Watch(pageWatcher{all})
+	f.external.Follow(func() {
+		all.Changed(tools.TopicServers, "")
+		all.Changed(tools.Topic, "")
+	})
 	a.seen.fleet.Follow(pageWatcher{all}.DeviceChanged) // as long as the program runs
 	a.crew.told = func() {
 		all.Changed(agentpages.AllTopic, "")
@@ -81,6 +87,7 @@ func (w pageWatcher) DeviceChanged(id string) {
 	w.console.Changed(setup.Topic, "")
 	w.console.Changed(devices.AllTopic, "")
 	w.console.Changed(devices.OneTopic, id)
+	w.console.Changed(tools.Topic, "")
 }
 
 func (w pageWatcher) TranscriptChanged(id string) { w.console.Changed(devices.OneTopic, id) }

@@ -282,7 +282,7 @@ func storedCalls(messages []providers.Message, known map[string]router.Record, a
 // callOf makes the row of a call. Its arguments are there if they may be shown.
 func callOf(rec *router.Record) store.Call {
 	c := store.Call{
-		ID: store.NewID(), At: rec.Started, Name: rec.Tool, Source: rec.Source, Kind: string(rec.Kind), Arguments: rec.Arguments, Took: rec.Took,
+		ID: store.NewID(), At: rec.Started, Name: rec.Tool, Source: rec.Source, Kind: string(rec.Kind), Arguments: rec.Arguments, Result: rec.Result, Took: rec.Took,
 	}
 	if rec.Outcome == mcp.ActionTypeError.String() {
 		c.Fault = rec.Outcome

@@ -118,6 +118,7 @@ var rules = []rule{
 	{"console/ui", "internal/access internal/account internal/text/message", "the frame of all pages, which knows none of them"},
 	{"console/live", "internal/access internal/account", "tells open pages what has changed, whatever they show"},
 	{"console/doctor", "console/ui console/live internal/access internal/account internal/contact internal/doctor", "the page of what is wrong: it looks at nothing itself"},
+	{"console/tools", "console/ui console/live internal/access internal/account internal/config internal/directory internal/fleet internal/lru internal/settings internal/text/... mcp mcp/external mcp/router mcp/schema store", "pages of tools: calls go through the routers of the program"},
 	{"console/devices", "agent/feature/mail agent/feature/remote console/ui console/live internal/directory internal/fleet internal/access internal/account internal/text", "pages of devices: what is done to them comes by interfaces"},
 	{"console/*", "console/ui console/live internal/access internal/account store internal/text/...", "one page: what it shows comes by interfaces of its own"},
 	{"console", "console/... internal/access internal/account internal/text/...", "all pages as one"},

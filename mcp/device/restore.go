@@ -80,3 +80,9 @@ func (l *lister) restore(info ServerInfo, tools *[]mcp.Tool) {
 	l.log.Debug("device tools restored", "tools", len(*tools), "name", info.Name, "version", info.Version)
 	l.tell()
 }
+
+// Kept returns the tools of a list that Options.Keep was given, of a device that is not connected.
+func Kept(doc string) ([]mcp.Tool, error) {
+	_, tools, err := decodeList(doc)
+	return tools, err
+}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"xiaozhi/mcp"
 )
 
 // savedHome is the form in which things and their states outlive the process.
@@ -135,4 +137,13 @@ func (t *Source) keep(changed bool) {
 	if doc, ok := t.home.encode(); ok {
 		t.options.Keep(doc)
 	}
+}
+
+// Kept returns the tools of the things that Options.Keep was given, of a device that is not connected.
+func Kept(doc string, kinds map[string]mcp.Kind) ([]mcp.Tool, error) {
+	t := New(Options{Kinds: kinds})
+	if err := t.Restore(doc); err != nil {
+		return nil, err
+	}
+	return t.GetAvailableTools(), nil
 }

@@ -19,6 +19,7 @@ type Record struct {
 	Source    string        `json:"source"`
 	Kind      mcp.Kind      `json:"kind"`
 	Arguments string        `json:"arguments,omitempty"` // with [Options.Words]: JSON, secrets masked, cut at 256 bytes
+	Result    string        `json:"result,omitempty"`    // with [Options.Words]: the beginning, secrets of JSON masked
 	Started   time.Time     `json:"started"`             // when it was sent; zero if it never was
 	Took      time.Duration `json:"took"`                // nanoseconds
 	Outcome   string        `json:"outcome"`             // the action's name
@@ -31,6 +32,7 @@ type Record struct {
 const (
 	maxSummary       = 256
 	maxResultSummary = 128
+	maxKeptResult    = 1 << 10 // in a record
 )
 
 // summary returns the arguments of a call as they may be shown: values with the
@@ -45,14 +47,14 @@ func summary(arguments map[string]any) string {
 
 // resultSummary returns the beginning of a result as it may be shown: without
 // secrets if it is JSON.
-func resultSummary(result string) string {
+func resultSummary(result string, limit int) string {
 	var value any
 	if strings.ContainsAny(result, "{[") && json.Unmarshal([]byte(result), &value) == nil {
 		if data, err := json.Marshal(masked(value)); err == nil {
 			result = string(data)
 		}
 	}
-	return text.Shorten(result, maxResultSummary)
+	return text.Shorten(result, limit)
 }
 
 // masked returns value without its secrets.

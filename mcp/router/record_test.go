@@ -26,24 +26,24 @@ func TestRecord(t *testing.T) {
 	}{
 		"a query": {
 			`{"city":"Wien"}`, nil, true,
-			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{"city":"Wien"}`, Took: time.Second, Outcome: "req_llm", Awaited: true},
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{"city":"Wien"}`, Result: "x", Took: time.Second, Outcome: "req_llm", Awaited: true},
 		},
 		"a control": {
 			`{}`, nil, false,
-			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Took: time.Second, Outcome: "req_llm"},
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Result: "x", Took: time.Second, Outcome: "req_llm"},
 		},
 		"a late failure": {
 			`{}`, errors.New("broken"), false,
-			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Took: time.Second, Outcome: "error", Late: true},
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Result: "tool call failed: get: broken", Took: time.Second, Outcome: "error", Late: true},
 		},
 		"a failure that was awaited": {
 			`{}`, errors.New("broken"), true,
-			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Took: time.Second, Outcome: "error", Awaited: true},
+			Record{CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Result: "tool call failed: get: broken", Took: time.Second, Outcome: "error", Awaited: true},
 		},
 		"secrets": {
 			`{"WiFi_Password":"hunter2","list":[{"api_key":"k"}],"pin":1234,"ssid":"home"}`, nil, true,
 			Record{
-				CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Took: time.Second, Outcome: "req_llm", Awaited: true,
+				CallID: "c1", Tool: "get", Source: "device", Kind: mcp.Query, Result: "x", Took: time.Second, Outcome: "req_llm", Awaited: true,
 				Arguments: `{"WiFi_Password":"***","list":[{"api_key":"***"}],"pin":"***","ssid":"home"}`,
 			},
 		},
@@ -210,6 +210,12 @@ func TestRefusedCallsLeaveRecords(t *testing.T) {
 			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: mcp.Control, Arguments: `{}`, Outcome: "error", Awaited: true},
 			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: mcp.Control, Arguments: `{}`, Outcome: "error", Awaited: true},
 		} {
+			if i < len(records) {
+				if !strings.Contains(records[i].Result, records[i].Tool) {
+					t.Errorf("record %d says nothing of the failure: %q", i, records[i].Result)
+				}
+				records[i].Result = ""
+			}
 			if i >= len(records) || records[i] != want {
 				t.Errorf("record %d of %+v, want %+v", i, records, want)
 			}

@@ -260,7 +260,7 @@ func (j *job) record(r mcp.ActionResponse) {
 		"action", rec.Outcome, "awaited", rec.Awaited, "late_failure", rec.Late,
 	}
 	if rt.options.Words {
-		rec.Arguments = summary(p.Arguments)
+		rec.Arguments, rec.Result = summary(p.Arguments), resultSummary(text, maxKeptResult)
 		attrs = append(attrs, "arguments", rec.Arguments)
 	}
 	if !rec.Started.IsZero() {
@@ -270,7 +270,7 @@ func (j *job) record(r mcp.ActionResponse) {
 	if p.Invalid != "" && !rt.options.Words {
 		text = "" // it quotes the arguments
 	}
-	rt.log.Debug("tool result", "tool", rec.Tool, "call_id", rec.CallID, "result", resultSummary(text))
+	rt.log.Debug("tool result", "tool", rec.Tool, "call_id", rec.CallID, "result", resultSummary(text, maxResultSummary))
 	if rt.options.Record != nil {
 		rt.options.Record(rec)
 	}

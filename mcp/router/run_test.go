@@ -368,7 +368,7 @@ func TestResultSummary(t *testing.T) {
 		`{"broken`:                       `{"broken`,
 		long:                             text.Shorten(long, maxResultSummary),
 	} {
-		if got := resultSummary(in); got != want {
+		if got := resultSummary(in, maxResultSummary); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

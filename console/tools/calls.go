@@ -1,0 +1,114 @@
+package tools
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"xiaozhi/console/ui"
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/fleet"
+	"xiaozhi/store"
+)
+
+// call is one in the log.
+type call struct {
+	store.Call
+	DeviceName string
+}
+
+// callLog is the page of the calls that were made.
+type callLog struct {
+	Calls    []call
+	Tool     string
+	Source   string
+	Device   string
+	Failed   bool
+	Wrong    bool // what is looked for cannot be
+	Asked    bool // for something
+	Next     string
+	Further  bool // nothing was found so far
+	Devices  []fleet.Device
+	Families []string
+	Owner    bool
+}
+
+// calls shows the log: members that of their own devices.
+func (p *Page) calls(w http.ResponseWriter, r *http.Request) {
+	q, who := r.URL.Query(), access.PersonOf(r)
+	l := callLog{
+		Tool: strings.TrimSpace(q.Get("tool")), Source: q.Get("source"), Device: strings.TrimSpace(q.Get("device")), Failed: q.Get("failed") == "1",
+		Owner: who.Is(account.Owner), Families: families,
+	}
+	var err error
+	if l.Devices, err = p.mine(r); err != nil {
+		p.site.Refused(w, r, err)
+		return
+	}
+	if l.Device != "" {
+		l.Device = p.from.DeviceID(l.Device)
+	}
+	f := store.CallFilter{Tool: l.Tool, Source: l.Source, Device: l.Device, Failed: l.Failed}
+	l.Asked = f != store.CallFilter{}
+	if f.Source == "external" {
+		f.Source += ":"
+	}
+	if !l.Owner {
+		f.Owner = who.ID
+	}
+	before, ok := cursorOf(q.Get("before"))
+	if l.Wrong = !ok; ok {
+		found, err := p.from.FindCalls(r.Context(), f, store.Page{Limit: pageRows, Before: before})
+		if err != nil {
+			p.site.Refused(w, r, err)
+			return
+		}
+		p.fill(&l, found)
+	}
+	p.site.Show(w, r, "tools-calls", ui.Content{Title: p.site.Say(r, "tools/calls"), Data: l})
+}
+
+// fill takes what was found.
+func (p *Page) fill(l *callLog, found store.CallList) {
+	names := map[string]string{}
+	for _, d := range l.Devices {
+		names[d.ID] = cmp.Or(d.Name, d.Board, d.ID)
+	}
+	for i := range found.Calls {
+		l.Calls = append(l.Calls, call{found.Calls[i], cmp.Or(names[found.Calls[i].DeviceID], found.Calls[i].DeviceID)})
+	}
+	if found.Next == (store.Cursor{}) {
+		return
+	}
+	v := url.Values{"tool": {l.Tool}, "source": {l.Source}, "device": {l.Device}, "before": {strconv.FormatInt(found.Next.At.UnixMilli(), 10) + "-" + found.Next.ID}}
+	if l.Failed {
+		v.Set("failed", "1")
+	}
+	l.Next, l.Further = callsPath+"?"+v.Encode(), len(found.Calls) == 0
+}
+
+// cursorOf reads where a page begins.
+func cursorOf(typed string) (c store.Cursor, ok bool) {
+	if typed == "" {
+		return c, true
+	}
+	at, id, ok := strings.Cut(typed, "-")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	if !ok || err != nil || ms < 0 || len(id) > 64 {
+		return c, false
+	}
+	return store.Cursor{At: time.UnixMilli(ms), ID: id}, true
+}
+
+// Who says who made a call: a text of the page.
+func (c call) Who() string {
+	switch c.Caller {
+	case "model", "outside", "console":
+		return "tools/by-" + c.Caller
+	}
+	return "tools/by-outside"
+}

@@ -1,0 +1,172 @@
+package tools
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"xiaozhi/console/ui"
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/text"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
+)
+
+// filter says which tools are looked for.
+type filter struct {
+	Search string
+	Source string // its family: local, device, light, iot, external; "": all
+	Device string // "": all
+	After  string // key of the last row of the page before
+}
+
+// row is a tool in the list.
+type row struct {
+	router.Listed
+
+	Device     string // that runs it; "": this server, or another one
+	DeviceName string
+	Path       string
+	Brief      string // the beginning of its description
+	key        string // its place in the list
+}
+
+// listing is the page of all tools, as far as somebody may see them.
+type listing struct {
+	filter
+
+	Rows     []row
+	Total    int // that were found
+	Next     string
+	Families []string       // of sources that there are
+	Devices  []fleet.Device // that may be chosen
+	Asleep   int            // whose tools are those of before
+	Owner    bool
+	First    bool // it is the first page of all, which is live
+}
+
+const (
+	pageRows = 50
+	brief    = 200 // bytes of a description in the list
+)
+
+// familyOf is the kind of a source: all of other people's servers are one.
+func familyOf(source string) string {
+	family, _, _ := strings.Cut(source, ":")
+	return family
+}
+
+// families are the kinds of sources, in the order of the list.
+var families = []string{mcp.SourceLocal, mcp.SourceDevice, mcp.SourceLight, mcp.SourceIoT, "external"}
+
+// idOf names a tool in paths, whatever it is called.
+func idOf(t mcp.Tool) string {
+	sum := sha256.Sum256([]byte(t.Source + "\x00" + t.Name))
+	return hex.EncodeToString(sum[:8])
+}
+
+// rowOf makes the row of a tool of a device, or of none.
+func rowOf(l router.Listed, device, name string) row {
+	w := row{Listed: l, Device: device, DeviceName: name, Brief: text.Cut(strings.Join(strings.Fields(l.Tool.Description), " "), brief), Path: herePath + idOf(l.Tool)}
+	if device != "" {
+		w.Path = onPath + url.PathEscape(device) + "/" + idOf(l.Tool)
+	}
+	place := slices.Index(families, familyOf(l.Tool.Source))
+	w.key = string(rune('a'+place+1)) + l.Tool.Source + "\x00" + name + "\x00" + device + "\x00" + l.Tool.Name
+	return w
+}
+
+// rows lists all tools that a person may see: those of a device, or of all of theirs.
+func (p *Page) rows(r *http.Request, f filter, devices []fleet.Device) (all []row, asleep int, err error) {
+	owner := access.PersonOf(r).Is(account.Owner)
+	seen := map[string]bool{}
+	if owner && f.Device == "" {
+		for _, l := range p.from.Here() {
+			seen[idOf(l.Tool)] = true
+			all = append(all, rowOf(l, "", ""))
+		}
+	}
+	for _, d := range devices {
+		if f.Device != "" && d.ID != f.Device {
+			continue
+		}
+		listed, live, err := p.from.Survey(r.Context(), d.ID)
+		if err != nil {
+			return nil, 0, err
+		}
+		if !live {
+			asleep++
+		}
+		for _, l := range listed {
+			if !l.Tool.OfDevice() && f.Device == "" {
+				if seen[idOf(l.Tool)] {
+					continue // the same on each device
+				}
+				seen[idOf(l.Tool)] = true
+			}
+			all = append(all, rowOf(l, d.ID, cmp.Or(d.Name, d.Board, d.ID)))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b row) int { return strings.Compare(a.key, b.key) })
+	return all, asleep, nil
+}
+
+// holds reports whether a tool is one that is searched for.
+func (w row) holds(f filter) bool {
+	if f.Source != "" && familyOf(w.Tool.Source) != f.Source {
+		return false
+	}
+	all := strings.Join([]string{w.Tool.Name, w.LLMName, w.Tool.Source, w.Tool.Description, w.DeviceName}, "\n")
+	return strings.Contains(strings.ToLower(all), strings.ToLower(f.Search))
+}
+
+func (p *Page) listing(r *http.Request, f filter) (listing, error) {
+	l := listing{filter: f, Owner: access.PersonOf(r).Is(account.Owner), First: f == filter{}, Families: families}
+	devices, err := p.mine(r)
+	if err != nil {
+		return l, err
+	}
+	if l.Devices = devices; f.Device != "" && !slices.ContainsFunc(devices, func(d fleet.Device) bool { return d.ID == f.Device }) {
+		return l, account.ErrNoDevice
+	}
+	all, asleep, err := p.rows(r, f, devices)
+	if err != nil {
+		return l, err
+	}
+	l.Asleep = asleep
+	for _, w := range all {
+		if !w.holds(f) {
+			continue
+		}
+		l.Total++
+		if w.key <= f.After {
+			continue
+		}
+		if len(l.Rows) == pageRows {
+			l.Next = path + "?" + url.Values{"q": {f.Search}, "source": {f.Source}, "device": {f.Device}, "after": {l.Rows[pageRows-1].key}}.Encode()
+			continue
+		}
+		l.Rows = append(l.Rows, w)
+	}
+	return l, nil
+}
+
+func (p *Page) list(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	f := filter{Search: strings.TrimSpace(q.Get("q")), Source: q.Get("source"), After: q.Get("after")}
+	if device := strings.TrimSpace(q.Get("device")); device != "" {
+		f.Device = p.from.DeviceID(device)
+	}
+	l, err := p.listing(r, f)
+	if err != nil {
+		p.site.Refused(w, r, err)
+		return
+	}
+	p.site.Show(w, r, "tools", ui.Content{Title: p.site.Say(r, "tools/title"), Data: l})
+}

@@ -1,0 +1,141 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"xiaozhi/console/ui"
+	"xiaozhi/internal/access"
+	"xiaozhi/mcp/external"
+)
+
+// server is one of other people's servers of tools.
+type server struct {
+	external.Status
+	Kind string // the shape of its state
+	Word string // the text of its state
+	Why  string // the text of its trouble; "": there is none
+}
+
+// fleetState is the page of other people's servers.
+type fleetState struct {
+	Servers []server
+	Tried   *tried
+}
+
+// tried is the outcome of a test.
+type tried struct {
+	Name  string
+	OK    bool
+	Took  time.Duration
+	Tools int
+	Error string
+}
+
+// fleet fills the page.
+func (p *Page) fleet(_ *http.Request, t *tried) fleetState {
+	s := fleetState{Tried: t}
+	for _, now := range p.from.Servers() {
+		s.Servers = append(s.Servers, serverOf(now))
+	}
+	return s
+}
+
+// serverOf words the state of a server.
+func serverOf(now external.Status) server {
+	s := server{Status: now}
+	switch now.Phase {
+	case external.Connected:
+		s.Kind, s.Word = "ok", "tools/phase-connected"
+		switch {
+		case now.Listed == 0:
+			s.Kind, s.Why = "warn", "tools/server-empty"
+		case now.Tools == 0:
+			s.Kind, s.Why = "warn", "tools/server-hidden"
+		}
+		return s
+	case external.Connecting:
+		s.Kind, s.Word = "busy", "tools/phase-connecting"
+	case external.Waiting:
+		s.Kind, s.Word = "bad", "tools/phase-waiting"
+	case external.LeftOut:
+		s.Kind, s.Word = "bad", "tools/phase-left-out"
+	default:
+		s.Kind, s.Word = "idle", "tools/phase-resting"
+	}
+	switch now.Trouble {
+	case external.Unanswered:
+		s.Why = "tools/trouble-unanswered"
+	case external.Exited:
+		s.Why = "tools/trouble-exited"
+	case external.Unreachable:
+		s.Why = "tools/trouble-unreachable"
+		if now.Transport == external.Stdio {
+			s.Why = "tools/trouble-unstarted"
+		}
+	case external.Failed:
+		s.Why = "tools/trouble-failed"
+	}
+	return s
+}
+
+func (p *Page) servers(w http.ResponseWriter, r *http.Request) { p.showServers(w, r, nil, nil) }
+
+func (p *Page) showServers(w http.ResponseWriter, r *http.Request, f *ui.Form, t *tried) {
+	p.site.Show(w, r, "tools-servers", ui.Content{Title: p.site.Say(r, "tools/servers"), Data: p.fleet(r, t), Form: f})
+}
+
+// testTime limits a test.
+const testTime = 10 * time.Second
+
+// actServer tests a server or connects to it again.
+func (p *Page) actServer(w http.ResponseWriter, r *http.Request) {
+	f, ok := p.site.Form(w, r)
+	if !ok {
+		return
+	}
+	name, do := f.Get("server"), f.Get("do")
+	if err := p.rates.often(access.PersonOf(r).ID, "servers"); err != nil {
+		p.site.Explain(w, r, f, "", err) // the reason is for everybody
+		p.showServers(w, r, f, nil)
+		return
+	}
+	switch do {
+	case "test":
+		t := p.test(r.Context(), name)
+		var outcome error
+		if !t.OK {
+			outcome = errFailed
+		}
+		p.door.Did(r, "tool-server.test", name, outcome)
+		p.showServers(w, r, f, &t)
+	case "restart":
+		err := p.from.RestartServer(name)
+		p.door.Did(r, "tool-server.restart", name, err)
+		if err != nil {
+			f.Wrong("", p.site.Say(r, "tools/no-server"))
+			p.showServers(w, r, f, nil)
+			return
+		}
+		p.site.Done(w, r, serversPath, "tools/restarted", name)
+	default:
+		p.site.NotFound(w, r)
+	}
+}
+
+// test asks a server for its tools.
+func (p *Page) test(ctx context.Context, name string) tried {
+	ctx, cancel := context.WithTimeoutCause(ctx, testTime, errTestTime)
+	defer cancel()
+	t := tried{Name: name}
+	var err error
+	if t.Took, t.Tools, err = p.from.TestServer(ctx, name); err != nil {
+		t.Error = err.Error()
+	}
+	t.OK = err == nil
+	return t
+}
+
+var errTestTime = errors.New("no answer within 10 s")

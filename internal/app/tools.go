@@ -1,0 +1,144 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"xiaozhi/connection/identity"
+	"xiaozhi/console/tools"
+	"xiaozhi/internal/fleet"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/device"
+	"xiaozhi/mcp/external"
+	"xiaozhi/mcp/iot"
+	"xiaozhi/mcp/router"
+	"xiaozhi/store"
+)
+
+// toolsOf tells the pages of tools what there is.
+type toolsOf struct {
+	*App
+	factory *factory
+}
+
+var _ tools.Source = toolsOf{}
+
+// Devices lists all devices.
+func (t toolsOf) Devices(ctx context.Context) ([]fleet.Device, error) { return t.seen.fleet.List(ctx) }
+
+// Survey lists the tools of a device; of one that is not connected those that were kept.
+func (t toolsOf) Survey(ctx context.Context, id string) (all []router.Listed, live bool, err error) {
+	if d, err := t.outside.devices.Find(id); err == nil {
+		return d.Survey(), true, nil
+	}
+	docs, err := t.stored.Devices.Learned(ctx, id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, false, err
+	}
+	var kept keptTools
+	for name, read := range map[string]func(string) ([]mcp.Tool, error){
+		toolsName:  device.Kept,
+		thingsName: func(doc string) ([]mcp.Tool, error) { return iot.Kept(doc, t.factory.limits.Kinds) },
+	} {
+		if doc := docs[name]; doc != "" {
+			had, err := read(doc)
+			if err != nil {
+				t.log.Debug("kept tools are not shown", "device_id", id, "err", err)
+			}
+			kept.tools = append(kept.tools, had...)
+		}
+	}
+	limits, own := t.factory.limits, t.cfg.Devices.ByID[id].Tools
+	limits.Allow, limits.Deny, limits.Record = own.Allow, slices.Concat(limits.Deny, own.Deny), nil
+	box := router.New(limits, t.factory.own, t.factory.external.For(id), kept)
+	defer box.Close()
+	return box.Survey(), false, nil
+}
+
+// keptTools are the tools of a device that is not connected.
+type keptTools struct {
+	mcp.Source // none: nobody calls one
+	tools      []mcp.Tool
+}
+
+// GetAvailableTools lists them.
+func (k keptTools) GetAvailableTools() []mcp.Tool { return k.tools }
+
+// here makes a router of the tools that need no device. It must be closed.
+func (t toolsOf) here() *router.Router {
+	limits := t.factory.limits
+	limits.Record = func(rec router.Record) {
+		c := callOf(&rec)
+		c.Caller, c.At = "console", time.Now().Add(-rec.Took)
+		t.stored.Log.Call(c)
+	}
+	return router.New(limits, t.factory.own, t.factory.external)
+}
+
+// Here lists the tools that need no device.
+func (t toolsOf) Here() []router.Listed {
+	box := t.here()
+	defer box.Close()
+	return box.Survey()
+}
+
+// Call runs a tool on a connected device.
+func (t toolsOf) Call(ctx context.Context, id string, call mcp.Call) (mcp.ActionResponse, string, error) {
+	d, err := t.outside.devices.Find(id)
+	if err != nil {
+		return mcp.ActionResponse{}, "", err
+	}
+	response, invalid := d.Call(ctx, call)
+	return response, invalid, nil
+}
+
+// CallHere runs a tool without a device. A tool that needs a yes is run if who asks is sure.
+func (t toolsOf) CallHere(ctx context.Context, call mcp.Call, sure bool) (mcp.ActionResponse, string) {
+	box := t.here()
+	defer box.Close()
+	call.By = mcp.ByOutside
+	p, refused := box.Prepare(call)
+	if refused != nil {
+		return *refused, p.Invalid
+	}
+	if sure {
+		p = box.Consent(p)
+	}
+	return box.Run(ctx, p), ""
+}
+
+// FindCalls lists the calls that were kept.
+func (t toolsOf) FindCalls(ctx context.Context, f store.CallFilter, p store.Page) (store.CallList, error) {
+	return t.stored.Turns.FindCalls(ctx, f, p)
+}
+
+// Servers lists other people's servers.
+func (t toolsOf) Servers() []external.Status { return t.factory.external.Statuses() }
+
+// TestServer asks one for its tools, or tries to connect.
+func (t toolsOf) TestServer(ctx context.Context, name string) (time.Duration, int, error) {
+	s := t.factory.external.Server(name)
+	if s == nil {
+		return 0, 0, mcp.ErrClosed
+	}
+	return s.Test(ctx)
+}
+
+// RestartServer ends the connection to one, and connects again.
+func (t toolsOf) RestartServer(name string) error {
+	s := t.factory.external.Server(name)
+	if s == nil {
+		return mcp.ErrClosed
+	}
+	return s.ResetConnection()
+}
+
+// DeviceID is the one spelling of a device's id.
+func (t toolsOf) DeviceID(typed string) string { return identity.ParseID(typed) }
+
+// DeviceOwner is whose a device is.
+func (t toolsOf) DeviceOwner(ctx context.Context, id string) (string, error) {
+	return deviceOwner(t.stored)(ctx, id)
+}
