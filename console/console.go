@@ -16,6 +16,7 @@ import (
 	"xiaozhi/console/live"
 	"xiaozhi/console/overview"
 	"xiaozhi/console/people"
+	"xiaozhi/console/services"
 	"xiaozhi/console/setup"
 	"xiaozhi/console/talk"
 	"xiaozhi/console/talks"
@@ -39,6 +40,7 @@ type Parts struct {
 	Agents   agents.Options
 	Doctor   doctor.Source
 	Setup    setup.Source
+	Services services.Source
 	People   people.Options
 	Devices  devices.Options
 	Talk     talk.Source
@@ -66,6 +68,7 @@ func New(p Parts) (*Console, error) {
 	site, err := ui.New(ui.Options{Name: p.Name, Zone: p.Zone, Version: p.Version, Explain: p.Explain, Log: p.Log, Files: []fs.FS{
 		overview.Files,
 		setup.Files,
+		services.Files,
 		people.Files,
 		devices.Files,
 		agents.Files,
@@ -84,6 +87,7 @@ func New(p Parts) (*Console, error) {
 	for _, page := range []page{
 		overview.New(site, p.Overview),
 		setup.New(site, door, p.Setup),
+		services.New(site, p.Services),
 		people.New(site, door, p.People),
 		devices.New(site, door, p.Devices),
 		agents.New(site, p.Agents),

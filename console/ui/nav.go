@@ -58,6 +58,8 @@ var strokes = map[string]string{
 	"bad":           `<circle cx="12" cy="12" r="8.500"/><path d="M9 9l6 6M15 9l-6 6"/>`,
 	"info":          `<circle cx="12" cy="12" r="8.500"/><path d="M12 11v5.500M12 7.800v.01"/>`,
 	"play":          `<path d="M8 5l11 7-11 7z"/>`,
+	"up":            `<path d="M12 19V6M6.500 11L12 5.500 17.500 11"/>`,
+	"down":          `<path d="M12 5v13M6.500 13l5.500 5.500 5.500-5.500"/>`,
 	"next":          `<path d="M9 5l7 7-7 7"/>`,
 }
 

@@ -52,7 +52,7 @@ func openConsole(a *App, f *factory) error {
 			Fleet: a.seen.fleet, Letters: a.outside.letters, Book: bookOf{a}, ID: identity.ParseID, Owner: deviceOwner(a.stored),
 			Find: func(id string) (remote.Device, error) { return a.outside.devices.Find(id) }, Transcript: transcriptOf(a),
 		},
-		Doctor: doctorOf{a},
+		Doctor: doctorOf{a}, Services: servicesOf(a),
 		Agents: agentpages.Options{Book: a.crew.api(a.web.guard, a.stored), Lab: a.web.lab.Lab, Stock: a.web.stock},
 		Tools:  toolsOf{a, f},
 	})

@@ -167,6 +167,7 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener, safe ...net.L
 	})
 	keep, kept := context.WithCancel(context.WithoutCancel(ctx)) // as long as devices are there
 	wg.Go(func() { a.book.Run(keep) })
+	wg.Go(func() { watchServices(ctx, a, a.web.console) })
 	wg.Go(func() { a.backUp(ctx) })
 	wg.Go(func() { trimmer{a.stored, a.cfg.Store.KeepDays, a.log}.run(ctx) })
 	wg.Go(func() { a.watchStore(keep) })

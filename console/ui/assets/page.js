@@ -10,6 +10,7 @@ export function html(text) {
 
 // swap shows another page in the place of this one, but for what does not differ.
 export function swap(page) {
+  const stay = document.activeElement?.closest("[data-stay]")?.id;
   document.title = page.title;
   document.body.replaceChildren(...page.body.childNodes);
   for (const name of page.body.getAttributeNames()) { document.body.setAttribute(name, page.body.getAttribute(name)); }
@@ -17,9 +18,10 @@ export function swap(page) {
   const theme = page.documentElement.dataset.theme;
   if (theme) { document.documentElement.dataset.theme = theme; } else { delete document.documentElement.dataset.theme; }
   for (const script of document.body.querySelectorAll("script[src]")) { import(script.src); } // what is put in runs none
-  const first = document.querySelector("[data-errors]") || document.querySelector("[data-focus]") || document.getElementById("main");
+  const same = stay && document.getElementById(stay), kept = same?.disabled ? same.form.querySelector("[data-stay]:enabled") : same;
+  const first = document.querySelector("[data-errors]") || document.querySelector("[data-focus]") || kept || document.getElementById("main");
   first?.focus();
-  first?.scrollIntoView({ block: "start" });
+  if (first !== kept) { first?.scrollIntoView({ block: "start" }); }
   document.dispatchEvent(new Event("page"));
 }
 

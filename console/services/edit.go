@@ -1,0 +1,210 @@
+package services
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"xiaozhi/console/ui"
+	"xiaozhi/internal/access"
+	kit "xiaozhi/internal/services"
+	"xiaozhi/internal/settings"
+	"xiaozhi/internal/text"
+	"xiaozhi/providers/service"
+)
+
+// set begins the names of the fields of a section, so that none is that of another field of the form.
+const set = "set."
+
+// editor fills the form of a service.
+type editor struct {
+	kit.Form
+	Path    string
+	Top     []kit.Field // shown at once
+	More    []kit.Field
+	Open    bool // a mistake is among More
+	Draft   string
+	Typed   map[string]bool // secrets that were typed, and are held
+	Report  *report
+	Plan    *kit.Plan
+	Joins   []service.Role
+	Speaks  bool
+	Removes bool
+}
+
+// report holds what came of a test, as people read it.
+type report struct {
+	*kit.Report
+	Outcomes []outcome
+}
+
+type outcome struct {
+	kit.Outcome
+	Why, Raw string
+}
+
+func (p *Page) editor(r *http.Request) (e editor, ok bool) {
+	name, kind := r.PathValue("name"), r.PathValue("kind")
+	e.Form, ok = p.from.Form(r.Context(), name, kind)
+	if !ok {
+		return e, false
+	}
+	e.Typed = map[string]bool{}
+	if e.Path = path + "/add/" + kind; kind == "" {
+		e.Path = pathOf(name)
+	}
+	for _, f := range e.Fields {
+		if f.First {
+			e.Top = append(e.Top, f)
+		} else {
+			e.More = append(e.More, f)
+		}
+	}
+	e.Removes = !e.New && e.Place == ""
+	for _, role := range e.Kind.Does {
+		e.Speaks = e.Speaks || role == service.TTS
+		if e.New && len(e.Used) == 0 {
+			e.Joins = append(e.Joins, role)
+		}
+	}
+	return e, true
+}
+
+// show shows the form of a service.
+func (p *Page) show(w http.ResponseWriter, r *http.Request) {
+	e, ok := p.editor(r)
+	if !ok {
+		p.site.NotFound(w, r)
+		return
+	}
+	pairs := []string{"name", e.Name}
+	for _, f := range e.Fields {
+		pairs = append(pairs, set+f.Key, f.Value)
+	}
+	for _, role := range e.Joins {
+		pairs = append(pairs, "join", string(role))
+	}
+	p.form(w, r, e, ui.Filled(pairs...))
+}
+
+func (p *Page) form(w http.ResponseWriter, r *http.Request, e editor, f *ui.Form) {
+	for _, field := range e.More {
+		e.Open = e.Open || f.Mistake(set+field.Key) != ""
+	}
+	e.Base = p.from.Revision()
+	title := p.site.Say(r, "services/add-one", e.Kind.Called(ui.Lang(r)))
+	if !e.New {
+		title = e.Name
+	}
+	p.site.Show(w, r, "services-edit", ui.Content{Title: title, Data: e, Form: f})
+}
+
+// change tries, saves or removes a service, as its form says.
+func (p *Page) change(w http.ResponseWriter, r *http.Request) {
+	e, ok := p.editor(r)
+	if !ok {
+		p.site.NotFound(w, r)
+		return
+	}
+	f, ok := p.site.Form(w, r)
+	if !ok {
+		return
+	}
+	by := access.PersonOf(r)
+	d := draftOf(e, f)
+	for _, key := range p.from.Held(by.ID, f.Get("draft"), &d) {
+		e.Typed[key] = true
+	}
+	for _, field := range e.Fields {
+		if field.Input == kit.Secret && d.Typed[field.Key] != "" {
+			e.Typed[field.Key] = true
+		}
+	}
+	e.Draft = p.from.Hold(by.ID, d)
+	var err error
+	switch {
+	case !f.Valid():
+	case f.Get("do") == "remove":
+		e.Plan, err = p.from.Remove(r.Context(), by, d.Base, e.Name)
+	case f.Get("do") == "test":
+		var made *kit.Report
+		if made, err = p.from.Test(r.Context(), by, d, ui.Lang(r)); err == nil {
+			e.Report = reportOf(made, ui.Lang(r))
+		}
+	default:
+		e.Plan, err = p.from.Plan(r.Context(), by, d)
+	}
+	if err == nil || p.explain(w, r, f, err) {
+		p.form(w, r, e, f)
+	}
+}
+
+// draftOf takes what was typed.
+func draftOf(e editor, f *ui.Form) kit.Draft {
+	d := kit.Draft{Name: e.Name, Type: e.Kind.Type, New: e.New && strings.Contains(e.Path, "/add/"), Base: number(f.Get("base")), Typed: map[string]string{}}
+	if d.New {
+		d.Name = f.Get("name")
+	}
+	for _, field := range e.Fields {
+		if field.Pinned == "" {
+			d.Typed[field.Key] = f.Get(set + field.Key)
+		}
+		if f.Has("clear", field.Key) {
+			d.Clear = append(d.Clear, field.Key)
+		}
+	}
+	for _, role := range e.Joins {
+		if f.Has("join", string(role)) {
+			d.Join = append(d.Join, role)
+		}
+	}
+	return d
+}
+
+func reportOf(made *kit.Report, lang text.Lang) *report {
+	r := &report{Report: made}
+	for _, o := range made.Outcomes {
+		one := outcome{Outcome: o}
+		if o.Fault != nil {
+			one.Why, one.Raw = o.Fault.In(lang), o.Fault.Raw()
+		}
+		r.Outcomes = append(r.Outcomes, one)
+	}
+	return r
+}
+
+// explain notes at the fields why something was not done. Not ok: it has been answered.
+func (p *Page) explain(w http.ResponseWriter, r *http.Request, f *ui.Form, err error) (ok bool) {
+	lang := ui.Lang(r)
+	if wrong, ok := errors.AsType[*kit.MistakesError](err); ok {
+		for _, m := range wrong.All {
+			field := m.Field
+			if field != "" && field != "name" {
+				field = set + field
+			}
+			f.Wrong(field, m.In(lang))
+		}
+		return true
+	}
+	if failed, ok := errors.AsType[*kit.FaultError](err); ok {
+		f.Wrong("", failed.In(lang))
+		return true
+	}
+	if stale, ok := errors.AsType[*settings.StaleError](err); ok {
+		f.Wrong("", p.site.Say(r, "services/stale", stale.By))
+		for _, c := range stale.Others {
+			f.Wrong("", p.site.Say(r, "services/stale-key", c.Key(), kit.Written(c.New)))
+		}
+		return true
+	}
+	switch {
+	case errors.Is(err, kit.ErrBusy), errors.Is(err, kit.ErrLast):
+		f.Wrong("", kit.Part(err.Error(), lang))
+		return true
+	}
+	if words := settings.Explain(lang, err); words != "" {
+		f.Wrong("", words)
+		return true
+	}
+	return p.site.Explain(w, r, f, "", err)
+}

@@ -1,0 +1,301 @@
+// Package services is the page of what hears, thinks and speaks: the chains, the services in them, and the forms by which
+// people add, try and change them.
+package services
+
+import (
+	"context"
+	"embed"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"xiaozhi/console/live"
+	"xiaozhi/console/ui"
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
+	kit "xiaozhi/internal/services"
+	"xiaozhi/internal/text"
+	"xiaozhi/providers/service"
+)
+
+// Files are the templates of the page.
+//
+//go:embed *.html
+var Files embed.FS
+
+// Topic is what the page follows: the chains.
+const Topic = "services"
+
+// Source lists, tries and changes services; [kit.Services] is one. Its methods may be called at the same time.
+type Source interface {
+	Revision() int
+	Chains() []kit.Chain
+	Sections() []kit.Section
+	Form(ctx context.Context, name, kind string) (kit.Form, bool)
+	Test(ctx context.Context, by account.Person, d kit.Draft, lang text.Lang) (*kit.Report, error)
+	Hold(person string, d kit.Draft) string
+	Held(person, id string, d *kit.Draft) []string
+	Plan(ctx context.Context, by account.Person, d kit.Draft) (*kit.Plan, error)
+	Remove(ctx context.Context, by account.Person, base int, name string) (*kit.Plan, error)
+	Arrange(ctx context.Context, by account.Person, base int, o kit.Order) (int, error)
+	Apply(ctx context.Context, by account.Person, plan string) (int, error)
+	Undo(ctx context.Context, by account.Person, n int) error
+	Voices(ctx context.Context, name string) ([]service.Voice, bool, error)
+	Sample(ctx context.Context, by account.Person, name, voice string, lang text.Lang) kit.Outcome
+	Clip(person, id string) ([]byte, time.Time, bool)
+}
+
+// Page shows services.
+type Page struct {
+	site *ui.Site
+	from Source
+}
+
+// New returns the page.
+func New(site *ui.Site, from Source) *Page { return &Page{site, from} }
+
+const path = ui.Prefix + "services"
+
+var owners = account.Need{Role: account.Owner, Scope: account.Admin}
+
+// Routes are those of the page.
+func (p *Page) Routes() []access.Route {
+	if p.from == nil { // nothing can be set
+		return nil
+	}
+	page := func(pattern string, h http.HandlerFunc) access.Route {
+		return p.site.Page(pattern, access.Route{Need: owners}, h)
+	}
+	return []access.Route{
+		page("GET "+path, func(w http.ResponseWriter, r *http.Request) { p.list(w, r, nil) }),
+		page("POST "+path, p.act),
+		page("GET "+path+"/add", p.choose),
+		page("GET "+path+"/add/{kind}", p.show),
+		page("POST "+path+"/add/{kind}", p.change),
+		page("GET "+path+"/sound/{id}", p.sound),
+		page("GET "+path+"/of/{name}", p.show),
+		page("POST "+path+"/of/{name}", p.change),
+		page("GET "+path+"/of/{name}/voices", p.voices),
+		page("POST "+path+"/of/{name}/voices", p.voices),
+	}
+}
+
+// Topics lists the live parts.
+func (p *Page) Topics() []live.Topic {
+	if p.from == nil {
+		return nil
+	}
+	return []live.Topic{{Name: Topic, Need: owners, Parts: func(r *http.Request, _ string) ([]live.Part, error) {
+		html, err := p.site.Fragment(r, "services-chains", p.state(r))
+		return []live.Part{{ID: "chains", HTML: html}}, err
+	}}}
+}
+
+// state fills the list.
+type state struct {
+	Base   int
+	Chains []chain // of all
+	Own    []chain // of agents
+	Idle   []kit.Section
+	Undo   int // revision that was just made; 0: none
+}
+
+// chain is one with its members.
+type chain struct {
+	kit.Chain
+	Members []member
+	Label   string // of agents: whose it is
+}
+
+// member is one with what people read.
+type member struct {
+	kit.Member
+	Place       int // from 1
+	First, Last bool
+	Kind        string // of its state, as the frame draws it
+	Path        string
+	Until       time.Time // it is tried again
+	Why, Raw    string
+}
+
+var kinds = map[kit.Condition]string{kit.Ready: "ok", kit.Resting: "bad", kit.Trying: "warn", kit.LeftOut: "idle"}
+
+func (p *Page) state(r *http.Request) state {
+	s := state{Base: p.from.Revision()}
+	s.Undo, _ = strconv.Atoi(r.URL.Query().Get("undo")) // of what is no number: none
+	lang, now := ui.Lang(r), time.Now()
+	for _, c := range p.from.Chains() {
+		one := chain{Chain: c, Label: strings.Join(c.Agents, ", ")}
+		for i, m := range c.Members {
+			shown := member{Member: m, Place: i + 1, First: i == 0, Last: i == len(c.Members)-1, Kind: kinds[m.Condition], Path: pathOf(m.Name)}
+			if m.Condition == kit.Resting {
+				shown.Until = now.Add(m.Rest).Round(time.Second)
+			}
+			if m.Fault != nil {
+				shown.Why, shown.Raw = m.Fault.In(lang), m.Fault.Raw()
+			}
+			shown.About = kit.Part(m.About, lang)
+			one.Members = append(one.Members, shown)
+		}
+		switch {
+		case len(c.Agents) > 0:
+			s.Own = append(s.Own, one)
+		case len(c.Members) > 0 || c.Role != service.Vision && c.Role != service.Realtime || len(c.More) > 0 && c.Role == service.Realtime:
+			s.Chains = append(s.Chains, one)
+		}
+	}
+	for _, one := range p.from.Sections() {
+		if len(one.Used) == 0 {
+			s.Idle = append(s.Idle, one)
+		}
+	}
+	return s
+}
+
+func pathOf(name string) string { return path + "/of/" + url.PathEscape(name) }
+
+func (p *Page) list(w http.ResponseWriter, r *http.Request, f *ui.Form) {
+	p.site.Show(w, r, "services", ui.Content{Title: p.site.Say(r, "frame/nav-services"), Data: p.state(r), Form: f})
+}
+
+// act changes the order of a chain, or takes a change back.
+func (p *Page) act(w http.ResponseWriter, r *http.Request) {
+	f, ok := p.site.Form(w, r)
+	if !ok {
+		return
+	}
+	by, base := access.PersonOf(r), number(f.Get("base"))
+	var err error
+	switch do := f.Get("do"); do {
+	case "apply":
+		p.apply(w, r, f)
+		return
+	case "undo":
+		if err = p.from.Undo(r.Context(), by, number(f.Get("revision"))); err == nil {
+			p.site.Done(w, r, path, "services/undone")
+			return
+		}
+	default:
+		var n int
+		n, err = p.from.Arrange(r.Context(), by, base, kit.Order{Role: service.Role(f.Get("role")), Name: f.Get("name"), Do: kit.Do(do), At: number(f.Get("at"))})
+		if err == nil {
+			p.site.Done(w, r, path+"?undo="+strconv.Itoa(n), "services/arranged")
+			return
+		}
+	}
+	if p.explain(w, r, f, err) {
+		p.list(w, r, f)
+	}
+}
+
+// apply puts a plan in force that somebody has seen.
+func (p *Page) apply(w http.ResponseWriter, r *http.Request, f *ui.Form) {
+	n, err := p.from.Apply(r.Context(), access.PersonOf(r), f.Get("plan"))
+	if err == nil {
+		p.site.Done(w, r, path+"?undo="+strconv.Itoa(n), "services/applied")
+		return
+	}
+	if p.explain(w, r, f, err) {
+		p.list(w, r, f)
+	}
+}
+
+func number(typed string) int {
+	n, err := strconv.Atoi(typed)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// group is one of the kinds to choose from.
+type group struct {
+	Name  kit.Group
+	Kinds []kit.Kind
+}
+
+// choose lists the kinds of services that can be added.
+func (p *Page) choose(w http.ResponseWriter, r *http.Request) {
+	search := strings.ToLower(strings.TrimSpace(r.URL.Query().Get("q")))
+	var all []group
+	for _, name := range kit.Groups() {
+		g := group{Name: name}
+		for _, k := range kit.Addable() {
+			if k.Group == name && strings.Contains(strings.ToLower(k.Type+" "+k.Title+" "+k.Called(text.Chinese)), search) {
+				g.Kinds = append(g.Kinds, k)
+			}
+		}
+		if len(g.Kinds) > 0 {
+			all = append(all, g)
+		}
+	}
+	p.site.Show(w, r, "services-add", ui.Content{Title: p.site.Say(r, "services/add"), Data: map[string]any{"Groups": all, "Search": search}})
+}
+
+// sound plays what a test has made.
+func (p *Page) sound(w http.ResponseWriter, r *http.Request) {
+	data, made, ok := p.from.Clip(access.PersonOf(r).ID, r.PathValue("id"))
+	if !ok {
+		p.site.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "audio/wav")
+	w.Header().Set("Cache-Control", "no-store")
+	http.ServeContent(w, r, "", made, strings.NewReader(string(data)))
+}
+
+// sample is a voice in the list, with its sound where it was asked for.
+type sample struct {
+	service.Voice
+	Heard *kit.Outcome
+	Why   string
+}
+
+const voicesShown = 50
+
+// voices lists the voices of a service, and has one of them speak.
+func (p *Page) voices(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	form, there := p.from.Form(r.Context(), name, "")
+	if !there {
+		p.site.NotFound(w, r)
+		return
+	}
+	f, chosen := &ui.Form{}, ""
+	if r.Method == http.MethodPost {
+		var ok bool
+		if f, ok = p.site.Form(w, r); !ok {
+			return
+		}
+		chosen = f.Raw("voice")
+	}
+	search := strings.TrimSpace(r.URL.Query().Get("q"))
+	from := max(0, number(r.URL.Query().Get("from")))
+	all, asked, err := p.from.Voices(r.Context(), name)
+	if err != nil && !p.explain(w, r, f, err) {
+		return
+	}
+	found := slices.DeleteFunc(slices.Clone(all), func(v service.Voice) bool {
+		return !strings.Contains(strings.ToLower(v.Name+" "+v.Title+" "+strings.Join(v.Language, " ")), strings.ToLower(search))
+	})
+	v := map[string]any{"Name": name, "Path": pathOf(name), "Kind": form.Kind, "Asked": asked, "Search": search, "Total": len(all), "Found": len(found), "Older": "", "Here": r.URL.RequestURI()}
+	if from+voicesShown < len(found) {
+		v["Older"] = pathOf(name) + "/voices?" + url.Values{"q": {search}, "from": {strconv.Itoa(from + voicesShown)}}.Encode()
+	}
+	var shown []sample
+	for _, one := range found[min(from, len(found)):min(from+voicesShown, len(found))] {
+		s := sample{Voice: one}
+		if chosen != "" && one.Name == chosen {
+			out := p.from.Sample(r.Context(), access.PersonOf(r), name, chosen, ui.Lang(r))
+			if s.Heard = &out; out.Fault != nil {
+				s.Why = out.Fault.In(ui.Lang(r))
+			}
+		}
+		shown = append(shown, s)
+	}
+	v["Voices"] = shown
+	p.site.Show(w, r, "services-voices", ui.Content{Title: p.site.Say(r, "services/voices-of", name), Data: v, Form: f})
+}

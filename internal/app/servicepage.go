@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"xiaozhi/console"
+	servicepage "xiaozhi/console/services"
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
+	"xiaozhi/internal/services"
+	"xiaozhi/internal/settings"
+	"xiaozhi/providers"
+)
+
+// servicesOf lists, tries and sets the services of the server.
+func servicesOf(a *App) *services.Services {
+	o := services.Options{
+		Settings: unchanged{a.cfg},
+		States:   func() engines.States { return statesOf(a) },
+		Unseal: func(ctx context.Context, cfg *config.Config) error {
+			return cfg.Unseal(a.opener(a.stored).each(ctx))
+		},
+		Voice: func() providers.TTS { return a.cast.main.TTS },
+		Ears:  func() providers.ASR { return a.cast.main.ASR },
+		Audit: func(ctx context.Context, by account.Person, act, object string, outcome error) {
+			a.accounts.Did(ctx, by.Actor(""), act, object, outcome)
+		},
+		Log: a.log,
+	}
+	if a.settings != nil {
+		o.Settings = a.settings
+	}
+	if a.stored != nil {
+		o.Vault = vault(a.stored, a.cfg, a.options.Data)
+	}
+	return services.New(o)
+}
+
+func statesOf(a *App) engines.States {
+	return condition{a.cfg, a.cast, a.crew, a.report.Left()}.chains()
+}
+
+// stateTime is how often it is looked whether a service rests, or works again.
+const stateTime = time.Second
+
+// watchServices tells pages of services that rest, or work again, until ctx ends: chains tell nobody.
+func watchServices(ctx context.Context, a *App, pages *console.Console) {
+	tick := time.NewTicker(stateTime)
+	defer tick.Stop()
+	last := ""
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		now := ""
+		for _, c := range statesOf(a).Chains {
+			for _, m := range c.Members {
+				now += fmt.Sprintln(c.Role, m.Name, m.Condition, m.Failures, m.Given.Unix())
+			}
+		}
+		if now != last {
+			pages.Changed(servicepage.Topic, "")
+		}
+		last = now
+	}
+}
+
+// unchanged are settings that nobody can change while the server runs.
+type unchanged struct{ cfg *config.Config }
+
+// Current are those of the start.
+func (u unchanged) Current() *config.Config { return u.cfg }
+
+// Revision is that of none.
+func (u unchanged) Revision() int { return 0 }
+
+// Plan refuses.
+func (u unchanged) Plan(context.Context, account.Person, int, []settings.Edit) (*settings.Plan, error) {
+	return nil, settings.ErrReadOnly
+}
+
+// Apply refuses.
+func (u unchanged) Apply(context.Context, account.Person, string) (settings.Revision, error) {
+	return settings.Revision{}, settings.ErrReadOnly
+}
+
+// Undo refuses.
+func (u unchanged) Undo(context.Context, account.Person, int) (settings.Revision, error) {
+	return settings.Revision{}, settings.ErrReadOnly
+}

@@ -1,0 +1,127 @@
+package services
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/providers/catalog"
+	"xiaozhi/providers/service"
+)
+
+// Group says where the services of a kind run.
+type Group string
+
+// The groups, in the order in which people are shown them.
+const (
+	Cloud   Group = "cloud"   // in the Internet, most of them with a key
+	Home    Group = "home"    // programs of one's own, on this machine or in its network
+	Offline Group = "offline" // in this program, without a network
+)
+
+// Groups are all of them.
+func Groups() []Group { return []Group{Cloud, Home, Offline} }
+
+// Kind is a sort of service that can be added.
+type Kind struct {
+	service.Kind
+
+	Group Group
+	Does  []service.Role // what it can do
+}
+
+// Types of the engines that are in the program and in no catalogue.
+const (
+	english  = "pocketsphinx" // hears simple English
+	commands = "rules"        // answers what needs no model
+	plain    = "local"        // the plain voice
+)
+
+// builtIn are the kinds of those.
+func builtIn() []Kind {
+	return []Kind{
+		{service.Kind{Type: english, Title: "PocketSphinx", Free: true, More: []service.Setting{{Name: "decoders", Type: service.Number}}}, Offline, []service.Role{service.ASR}},
+		{service.Kind{Type: commands, Title: "Rules", Free: true}, Offline, []service.Role{service.LLM}},
+		{service.Kind{Type: plain, Title: "eSpeak NG, Flite", Free: true}, Offline, []service.Role{service.TTS}},
+	}
+}
+
+// Kinds lists all kinds, those of the program last.
+func Kinds() []Kind {
+	var all []Kind
+	for _, k := range catalog.Kinds() {
+		all = append(all, Kind{k, groupOf(k), k.Roles()})
+	}
+	return append(all, builtIn()...)
+}
+
+// KindOf returns the kind of a type.
+func KindOf(name string) (Kind, bool) {
+	all := Kinds()
+	i := slices.IndexFunc(all, func(k Kind) bool { return k.Type == name })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return all[i], true
+}
+
+// Addable lists the kinds for people who add one: each once, though some have a second name.
+func Addable() []Kind {
+	var all []Kind
+	for _, k := range Kinds() {
+		if k.Group == Offline && k.Here == nil { // it is there: a chain names it
+			continue
+		}
+		again := func(o Kind) bool {
+			return o.Title == k.Title && o.Address == k.Address && slices.Contains(o.Does, k.Does[0])
+		}
+		if !slices.ContainsFunc(all, again) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+func groupOf(k service.Kind) Group {
+	switch {
+	case k.Here != nil:
+		return Offline
+	case len(k.Needs) > 0 || len(k.Regions) > 0:
+		return Cloud
+	}
+	u, err := url.Parse(k.Address)
+	if err != nil || k.Address == "" || u.Hostname() == "127.0.0.1" || u.Hostname() == "homeassistant.local" {
+		return Home
+	}
+	return Cloud
+}
+
+// called says what people call the kind of a type in a language; "": as its maker does.
+func called(lang text.Lang, kind string) string {
+	for _, one := range message.List(lang, "services/kinds") {
+		if name, ok := strings.CutPrefix(one, kind+": "); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// Called is the name of the kind in a language.
+func (k Kind) Called(lang text.Lang) string { return cmp.Or(called(lang, k.Type), k.Title) }
+
+// Called is the name of its kind in a language.
+func (m Member) Called(lang text.Lang) string { return cmp.Or(called(lang, m.Type), m.Title) }
+
+// Called is the name of its kind in a language.
+func (s Section) Called(lang text.Lang) string { return cmp.Or(called(lang, s.Type), s.Title) }
+
+// Can reports whether the kind does a role. Pictures are understood by models.
+func (k Kind) Can(r service.Role) bool {
+	if r == service.Vision {
+		r = service.LLM
+	}
+	return slices.Contains(k.Does, r)
+}

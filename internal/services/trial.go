@@ -1,0 +1,388 @@
+package services
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"xiaozhi/audio"
+	"xiaozhi/audio/file"
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/engines"
+	"xiaozhi/internal/probe"
+	"xiaozhi/internal/settings"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/providers"
+	"xiaozhi/providers/service"
+)
+
+const (
+	testTime = 10 * time.Second // of each part of a test
+	testRate = 24000            // of sound that people hear, Hz
+	maxTests = 3                // at the same time
+)
+
+// ErrBusy says that others are trying services.
+var ErrBusy = errors.New(message.Both("services/busy"))
+
+// Outcome holds what came of one role of a test.
+type Outcome struct {
+	Role   service.Role
+	Fault  *Fault // it failed; nil: it worked
+	First  time.Duration
+	Total  time.Duration
+	Said   string  // the words that were spoken, or asked
+	Heard  string  // what was understood of them
+	Wrong  int     // of a hundred signs, those that were misheard
+	Text   string  // of the answer
+	Called bool    // the tool that the question needs
+	Tool   bool    // there was one
+	Clip   string  // by which the sound is fetched; "": there is none
+	By     string  // whose ears or voice took part, where these are not its own
+	Tokens int     // that were used
+	Cost   float64 // in the owner's money; 0: no price is set
+}
+
+// Report holds what came of a test.
+type Report struct {
+	Name     string
+	Outcomes []Outcome
+	Language text.Lang
+	Took     time.Duration
+}
+
+// OK reports whether all worked.
+func (r *Report) OK() bool {
+	return !slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return o.Fault != nil })
+}
+
+// Test tries a draft as somebody would use it: it speaks a sentence, hears it back, and answers a question with a tool. What
+// was typed is used and not kept. The error says why it could not be tried at all, as [MistakesError].
+func (s *Services) Test(ctx context.Context, by account.Person, d Draft, lang text.Lang) (r *Report, err error) {
+	select {
+	case s.tests <- struct{}{}:
+		defer func() { <-s.tests }()
+	default:
+		return nil, ErrBusy
+	}
+	if s.o.Audit != nil {
+		defer func() { s.o.Audit(ctx, by, "service.test", d.Name, err) }()
+	}
+	d.Join = nil
+	edits, err := s.edits(d)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := s.drafted(ctx, d.Name, edits)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.near(ctx, cfg, d.Name); err != nil {
+		return nil, err
+	}
+	return s.try(ctx, by.ID, cfg, d.Name, lang), nil
+}
+
+// drafted is the settings with edits that are not kept, with their secrets.
+func (s *Services) drafted(ctx context.Context, name string, edits []settings.Edit) (*config.Config, error) {
+	now := s.o.Settings.Current()
+	if now.Sources() == nil {
+		return nil, settings.ErrReadOnly
+	}
+	doc, err := config.JSON(withEdits(ofConsole(now), edits))
+	if err != nil {
+		return nil, err
+	}
+	cfg, _, err := now.Sources().Load(config.Layer{Doc: doc})
+	if err == nil && cfg.Sealed() {
+		err = s.o.Unseal(ctx, cfg)
+	}
+	if wrong := mistakesOf(name, err); wrong != nil {
+		return nil, wrong
+	}
+	return cfg, err
+}
+
+// ofConsole returns what people have set, in the shape of config.yaml.
+func ofConsole(cfg *config.Config) map[string]any {
+	tree, _ := cfg.Tree(false)
+	return kept(cfg, tree, nil)
+}
+
+func kept(cfg *config.Config, tree map[string]any, path []string) map[string]any {
+	out := map[string]any{}
+	for name, v := range tree {
+		at := append(slices.Clone(path), name)
+		if section, ok := v.(map[string]any); ok {
+			if below := kept(cfg, section, at); len(below) > 0 {
+				out[name] = below
+			}
+		} else if cfg.OriginOf(at).Layer == config.LayerConsole {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// withEdits puts edits into a tree.
+func withEdits(tree map[string]any, edits []settings.Edit) map[string]any {
+	for _, e := range edits {
+		at := tree
+		for _, name := range e.Path[:len(e.Path)-1] {
+			below, ok := at[name].(map[string]any)
+			if !ok {
+				below = map[string]any{}
+				at[name] = below
+			}
+			at = below
+		}
+		last := e.Path[len(e.Path)-1]
+		if at[last] = e.Value; e.Remove {
+			delete(at, last)
+		}
+	}
+	return tree
+}
+
+// near refuses an address that only this machine and its neighbours on the wire have: there are the doors of clouds to
+// their machines.
+func (s *Services) near(ctx context.Context, cfg *config.Config, name string) error {
+	p := cfg.Providers[name]
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || p.BaseURL == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return nil // the test says that there is no such host
+	}
+	for _, ip := range found {
+		if ip = ip.Unmap(); ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.IsMulticast() {
+			return &MistakesError{[]Mistake{{Field: "base_url", ID: "services/link-local"}}}
+		}
+	}
+	return nil
+}
+
+// trial is one test of one service.
+type trial struct {
+	s      *Services
+	made   *engines.Services
+	name   string
+	person string
+	lang   text.Lang
+	price  config.Price
+	free   bool
+	hidden []string // that no answer may show
+}
+
+// try tries all roles of a service.
+func (s *Services) try(ctx context.Context, person string, cfg *config.Config, name string, lang text.Lang) *Report {
+	begun := time.Now()
+	made := engines.OpenServices(cfg, slog.New(slog.DiscardHandler))
+	defer made.Close()
+	if made.Language(name) == "en" {
+		lang = text.English
+	}
+	t := &trial{s, made, name, person, lang, made.Price(name), made.Free(name), cfg.Secrets()}
+	r := &Report{Name: name, Language: lang}
+	by := map[service.Role]engines.Tried{}
+	does := made.Roles(name)
+	for _, role := range does { // one after another: a maker is for one goroutine
+		by[role] = made.Try(ctx, name, role)
+	}
+	results := map[service.Role]*Outcome{}
+	for _, role := range does {
+		results[role] = &Outcome{Role: role}
+	}
+	var parts sync.WaitGroup
+	parts.Go(func() { t.speech(ctx, by, results) })
+	if out, ok := results[service.LLM]; ok {
+		parts.Go(func() { t.part(ctx, by[service.LLM], out, t.think) })
+	}
+	parts.Wait()
+	for _, role := range []service.Role{service.TTS, service.ASR, service.LLM, service.Realtime} {
+		if out, ok := results[role]; ok {
+			r.Outcomes = append(r.Outcomes, *out)
+		}
+	}
+	r.Took = time.Since(begun)
+	return r
+}
+
+// speech tries the roles with sound, one after another: the ears hear what the voice has said.
+func (t *trial) speech(ctx context.Context, by map[service.Role]engines.Tried, results map[service.Role]*Outcome) {
+	var said []int16
+	if out, ok := results[service.TTS]; ok {
+		t.part(ctx, by[service.TTS], out, func(ctx context.Context, one engines.Tried, out *Outcome) (err error) {
+			said, err = t.speak(ctx, one.TTS, out)
+			return err
+		})
+	}
+	if out, ok := results[service.ASR]; ok {
+		t.part(ctx, by[service.ASR], out, func(ctx context.Context, one engines.Tried, out *Outcome) error {
+			return t.hear(ctx, one.ASR, said, out)
+		})
+	} else if out := results[service.TTS]; out != nil && out.Fault == nil && len(said) > 0 {
+		t.heardBack(ctx, said, out)
+	}
+	if out, ok := results[service.Realtime]; ok {
+		t.part(ctx, by[service.Realtime], out, t.converse)
+	}
+}
+
+// part tries one role within its time.
+func (t *trial) part(ctx context.Context, one engines.Tried, out *Outcome, do func(context.Context, engines.Tried, *Outcome) error) {
+	if one.Err != nil {
+		out.Fault = t.fault(one.Err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.s.o.Limit)
+	defer cancel()
+	if err := do(ctx, one, out); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		out.Fault = t.fault(err)
+	}
+}
+
+// fault says why a role failed, without what nobody may see.
+func (t *trial) fault(err error) *Fault {
+	f := faultOf(err, t.free)
+	for _, secret := range t.hidden {
+		if secret != "" {
+			f.raw, f.both = strings.ReplaceAll(f.raw, secret, "••••"), strings.ReplaceAll(f.both, secret, "••••")
+		}
+	}
+	return f
+}
+
+func (t *trial) words(id string) string { return message.In(t.lang, id) }
+
+// speak has a voice say the sentence, which people can hear then.
+func (t *trial) speak(ctx context.Context, voice providers.TTS, out *Outcome) ([]int16, error) {
+	out.Said = t.words("services/sentence")
+	spoken, err := probe.SpeakAt(ctx, voice, providers.TTSRequest{Text: out.Said, Language: string(t.lang)}, testRate)
+	if err != nil {
+		return nil, err
+	}
+	out.First, out.Total = spoken.First, spoken.Total
+	out.Cost = t.price.Spoken(utf8.RuneCountInString(out.Said))
+	out.Clip = t.s.clips.keep(t.person, spoken.PCM, testRate)
+	return audible(spoken.PCM)
+}
+
+// audible is sound at the rate of recognition.
+func audible(pcm []int16) ([]int16, error) {
+	r, err := audio.NewResampler(testRate, audio.Recognition.Rate)
+	if err != nil {
+		return nil, err
+	}
+	return r.Flush(r.Write(nil, pcm)), nil
+}
+
+// hear has a recogniser hear what its own voice has said, or else that of all.
+func (t *trial) hear(ctx context.Context, ears providers.ASR, said []int16, out *Outcome) error {
+	words := t.words("services/sentence")
+	if len(said) == 0 {
+		if t.s.o.Voice == nil {
+			return errNoVoice
+		}
+		voice := t.s.o.Voice()
+		spoken, err := probe.SpeakAt(ctx, voice, providers.TTSRequest{Text: words, Language: string(t.lang)}, testRate)
+		if err != nil {
+			return errNoVoice
+		}
+		out.By = voice.Name()
+		out.Clip = t.s.clips.keep(t.person, spoken.PCM, testRate)
+		if said, err = audible(spoken.PCM); err != nil {
+			return err
+		}
+	}
+	out.Said = words
+	heard, err := probe.Hear(ctx, ears, said, string(t.lang), words)
+	if err != nil {
+		return err
+	}
+	out.Heard, out.First, out.Total, out.Wrong = heard.Text, heard.Partial, heard.Final, int(heard.Wrong*100+0.5)
+	out.Cost = t.price.Hearing(audio.Recognition.Duration(len(said)))
+	return nil
+}
+
+// errNoVoice says that a recogniser could not be tried.
+var errNoVoice = errors.New(message.Both("services/no-test-voice"))
+
+// heardBack has the recogniser of all hear what a voice without ears has said. That it does not says nothing of the voice.
+func (t *trial) heardBack(ctx context.Context, said []int16, out *Outcome) {
+	if t.s.o.Ears == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.s.o.Limit)
+	defer cancel()
+	ears := t.s.o.Ears()
+	heard, err := probe.Hear(ctx, ears, said, string(t.lang), out.Said)
+	if err != nil {
+		return
+	}
+	out.Heard, out.By, out.Wrong = heard.Text, ears.Name(), int(heard.Wrong*100+0.5)
+}
+
+// think asks a model a question that takes a tool; the commands that need no model are asked one of those that they know.
+func (t *trial) think(ctx context.Context, one engines.Tried, out *Outcome) error {
+	q := probe.Thermometer(t.words("services/question"), string(t.lang))
+	if t.made.IsRules(t.name) {
+		q = probe.Question{Text: t.words("services/command"), Language: string(t.lang)}
+	}
+	out.Said, out.Tool = q.Text, q.Tool.Name != ""
+	thought, err := probe.Think(ctx, one.LLM, q)
+	if err != nil {
+		return err
+	}
+	out.Text, out.First, out.Total, out.Called = thought.Text, thought.First, thought.Total, thought.Called
+	out.Tokens, out.Cost = thought.Usage.Prompt+thought.Usage.Completion, t.price.Tokens(thought.Usage)
+	return nil
+}
+
+// converse says the question to a service that hears and speaks by itself.
+func (t *trial) converse(ctx context.Context, one engines.Tried, out *Outcome) error {
+	words := t.words("services/question")
+	if t.s.o.Voice == nil {
+		return errNoVoice
+	}
+	voice := t.s.o.Voice()
+	spoken, err := probe.Speak(ctx, voice, providers.TTSRequest{Text: words, Language: string(t.lang)})
+	if err != nil {
+		return errNoVoice
+	}
+	out.Said, out.By = words, voice.Name()
+	out.Tool = !providers.CapabilitiesOf(one.Duplex).OwnTools
+	all, err := probe.Converse(ctx, one.Duplex, probe.Thermometer(words, string(t.lang)), probe.Utterance{Said: words, PCM: spoken.PCM})
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		out.Heard, out.Text, out.First, out.Total, out.Called = c.Heard, c.Text, c.First, c.Total, c.Called
+		out.Wrong, out.Tokens, out.Cost = int(c.Wrong*100+0.5), c.Usage.Prompt+c.Usage.Completion, t.price.Tokens(c.Usage)
+	}
+	return nil
+}
+
+// wave is sound as a file.
+func wave(pcm []int16, rate int) []byte {
+	var b bytes.Buffer
+	_ = file.WriteWAV(&b, pcm, rate) // a buffer takes all
+	return b.Bytes()
+}
