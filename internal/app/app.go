@@ -187,7 +187,7 @@ func (a *App) assemble(ctx context.Context) error {
 	o.Prompt, a.cast, a.crew.shop = prompt, newCast(players), maker
 	a.cast.main = e.Main
 	book := a.reminders(ctx, a.stored)
-	a.outside.letters = officeOf(ctx, a.stored, a.life, a.log)
+	a.outside.letters = officeOf(ctx, a.stored, a.life, a.log, letterChanged(a))
 	o.Features = features(book, a.outside.letters, musicLibrary{tools.Music})
 	a.life.atEnd(o.Devices.Close)
 	a.life.later(func(context.Context) error { return agent.Preload(o) })

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/agent/feature/mail"
 	"xiaozhi/agent/feature/remote"
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/pairing"
@@ -91,6 +92,11 @@ func (w pageWatcher) DeviceChanged(id string) {
 }
 
 func (w pageWatcher) TranscriptChanged(id string) { w.console.Changed(devices.OneTopic, id) }
+
+// letterChanged tells open pages that what a device is to be told has another fate.
+func letterChanged(a *App) func(mail.Letter) {
+	return func(l mail.Letter) { a.web.console.Changed(devices.OneTopic, l.Device) }
+}
 
 // explain says to people why something was not done; "": it is not for them.
 func explain(lang text.Lang, err error) string {

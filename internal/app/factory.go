@@ -76,7 +76,7 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	o, limits := tape.Wrap(options, limits)
 	tools := router.New(limits, tape.Sources(sources...)...)
 	c := &conversation{devices: a.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: tools, sources: devices, zone: options.Zone, seen: seen, talk: talk, dates: a.seen.dates.note}
-	if a.cfg.MCP.Transcripts {
+	if a.cfg.MCP.Transcripts || a.web.console != nil { // each of them shows it to whom it may
 		out = c.devices.Transcribe(s.DeviceID, &c.words, out)
 	}
 	if s.Private {

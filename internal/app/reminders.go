@@ -29,9 +29,10 @@ func (a *App) reminders(ctx context.Context, kept *store.Store) *alarm.Book {
 	return book
 }
 
-// officeOf makes the office of what devices are to be told. Letters are kept in a database, or in memory if there is none.
-func officeOf(ctx context.Context, kept *store.Store, life *lifecycle, log *slog.Logger) *mail.Office {
-	o := mail.Options{Store: mail.NewMemory(), NewID: store.NewID, Log: log}
+// officeOf makes the office of what devices are to be told. Letters are kept in a database, or in memory if there is none;
+// changed is told of each change of fate.
+func officeOf(ctx context.Context, kept *store.Store, life *lifecycle, log *slog.Logger, changed func(mail.Letter)) *mail.Office {
+	o := mail.Options{Store: mail.NewMemory(), NewID: store.NewID, Changed: changed, Log: log}
 	if kept != nil {
 		o.Store = letters.New(kept.Outbox)
 	}
