@@ -79,7 +79,7 @@ func testMain(m *testing.M) int {
 	}
 	code := m.Run()
 	endBrowser()
-	for _, s := range []*sharedServer{&plainServer, &echoServer, &consoleServer, &homeServer} {
+	for _, s := range []*sharedServer{&plainServer, &echoServer, &consoleServer, &homeServer, &journeyServer} {
 		if err := s.close(); err != nil {
 			fmt.Fprintf(os.Stderr, "a server that tests share: %v\n", err)
 			code = 1

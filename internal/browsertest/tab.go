@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,8 +62,12 @@ const hearing = `(() => {
   addEventListener("securitypolicyviolation", (e) => console.error("CSP: " + e.violatedDirective + " " + e.blockedURI));
 })()`
 
-// untrusted is part of what Chromium says of a header that it takes from trusted origins only.
-const untrusted = "The Cross-Origin-Opener-Policy header has been ignored, because the URL's origin was untrustworthy"
+// expected are parts of what Chromium complains of and no page can help: headers that it takes from trusted origins only, and
+// forms that come back with a mistake.
+var expected = []string{
+	"The Cross-Origin-Opener-Policy header has been ignored, because the URL's origin was untrustworthy", "Clear-Site-Data header",
+	"the server responded with a status of 422",
+}
 
 // Tab is a page with cookies of its own. It is for one goroutine, and fails its test where something cannot be done.
 type Tab struct {
@@ -130,7 +135,7 @@ func (t *Tab) note(event any) {
 			t.trouble = append(t.trouble, strings.Join(all, " "))
 		}
 	case *log.EventEntryAdded:
-		if e.Entry.Level == log.EntryLevelError && !strings.Contains(e.Entry.Text, untrusted) {
+		if e.Entry.Level == log.EntryLevelError && !slices.ContainsFunc(expected, func(part string) bool { return strings.Contains(e.Entry.Text, part) }) {
 			t.trouble = append(t.trouble, e.Entry.Text+" "+e.Entry.URL)
 		}
 	}
@@ -198,13 +203,31 @@ func (t *Tab) Number(expression string) float64 { t.tb.Helper(); return value[fl
 // Text evaluates an expression.
 func (t *Tab) Text(expression string) string { t.tb.Helper(); return value[string](t, expression) }
 
-// Await waits until an expression is true.
+// Await waits until an expression is true, also in a page that comes after this one, and where scripts do not run.
 func (t *Tab) Await(expression string) {
 	t.tb.Helper()
-	poll := chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(0))
-	if _, err := chromedp.Run(t.ctx, poll); err != nil {
-		t.tb.Fatalf("browser: waiting for %s: %v%s", expression, err, t.shown())
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, err := chromedp.Run(t.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		if t.ctx.Err() != nil || err != nil && !left(err) {
+			t.tb.Fatalf("browser: waiting for %s: %v%s", expression, err, t.shown())
+		}
+		if ok {
+			return
+		}
+		<-tick.C
 	}
+}
+
+// left reports whether something failed because its page was left.
+func left(err error) bool {
+	for _, part := range []string{"context was destroyed", "Cannot find context", "navigated", "uniqueContextId", "Promise was collected"} {
+		if strings.Contains(err.Error(), part) {
+			return true
+		}
+	}
+	return false
 }
 
 // Click presses an element shortly.
