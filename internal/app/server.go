@@ -22,6 +22,7 @@ import (
 	"xiaozhi/internal/admintoken"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
+	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/gateway"
 )
@@ -252,7 +253,7 @@ func (a *App) allRoutes() []access.Route {
 	agents := a.crew.api(a.web.guard, a.stored)
 	return slices.Concat(
 		a.declared(), a.web.guard.Routes(), ownDevices(a, agents.DeviceOwner), a.web.desk.Routes(a.web.guard), agents.Routes(), forPrograms(a, agents.DeviceOwner), a.web.more,
-		talkRoutes(a), examiner{a}.routes(agents.DeviceOwner),
+		talkRoutes(a), examiner{a}.routes(agents.DeviceOwner), (&settings.API{Settings: a.settings, Guard: a.web.guard}).Routes(),
 	)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/text/message"
 )
 
 // Why a key of a document is left out.
@@ -80,11 +81,14 @@ type LeftError struct{ Left []Left }
 
 // Error names the keys.
 func (e *LeftError) Error() string {
-	var keys []string
+	return message.Both("settings/left", strings.Join(e.keys(), ", "))
+}
+
+func (e *LeftError) keys() (all []string) {
 	for _, l := range e.Left {
-		keys = append(keys, keyName(l.Path))
+		all = append(all, keyName(l.Path))
 	}
-	return "nothing can be set of " + strings.Join(keys, ", ")
+	return all
 }
 
 // editsOf lists what a document sets otherwise than it is, and what of that cannot be set by people.

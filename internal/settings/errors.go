@@ -25,7 +25,7 @@ var (
 func reasons() map[error]string {
 	return map[error]string{
 		ErrReadOnly: "settings/read-only", ErrNoStore: "settings/no-store", ErrNotReady: "settings/not-ready", ErrNoPlan: "settings/no-plan",
-		ErrNoChange: "settings/no-change", ErrNoneSuch: "settings/none-such", ErrElsewhere: "settings/elsewhere", ErrNoDoc: "settings/no-doc",
+		ErrNoChange: "settings/no-change", ErrNoneSuch: "settings/none-such", ErrElsewhere: "settings/elsewhere", ErrNoDoc: "settings/no-doc", ErrFileOnly: "config/not-by-console", ErrVariable: "config/console-variable",
 	}
 }
 
@@ -42,6 +42,9 @@ func Explain(lang text.Lang, err error) string {
 	}
 	if e, ok := errors.AsType[*MachineError](err); ok {
 		return message.In(lang, "settings/machine", e.Err)
+	}
+	if e, ok := errors.AsType[*LeftError](err); ok {
+		return message.In(lang, "settings/left", strings.Join(e.keys(), ", "))
 	}
 	for reason, id := range reasons() {
 		if errors.Is(err, reason) {

@@ -10,7 +10,7 @@ import (
 	"xiaozhi/internal/config"
 )
 
-// layer is what people have set: sections by name, and values as JSON has them.
+// layer holds what people have set: sections by name, and values as JSON has them.
 type layer map[string]any
 
 // readLayer reads a layer as it is stored.

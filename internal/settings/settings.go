@@ -51,7 +51,7 @@ type Settings struct {
 	followers []func()
 }
 
-// state is what is in force, and what was set to make it so.
+// state holds the settings in force with the layer that made them so.
 type state struct {
 	revision int
 	set      layer
@@ -72,6 +72,10 @@ func Open(ctx context.Context, o Options) (*Settings, []config.Warning, error) {
 		waiting: waiting{plans: map[string]*planned{}},
 	}
 	s.alive, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	if o.Sources == nil {
+		s.now.set = layer{}
+		return s, nil, nil
+	}
 	if o.Records == nil {
 		c, warnings, err := s.from.load(ctx, layer{}, 0)
 		s.now = state{set: layer{}, config: c}
@@ -92,6 +96,13 @@ func Open(ctx context.Context, o Options) (*Settings, []config.Warning, error) {
 		s.safe.sweep(ctx, o.Records)
 	}
 	return s, warnings, nil
+}
+
+// Fixed returns settings that cannot be changed.
+func Fixed(c *config.Config) *Settings {
+	s, _, _ := Open(context.Background(), Options{})
+	s.now.config = c
+	return s
 }
 
 // start puts the newest revision in force, or what can be in its place.

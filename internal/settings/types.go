@@ -74,7 +74,7 @@ type Machine interface {
 	Health() Health
 }
 
-// Stage is what [Machine.Build] made. Either Apply or Drop ends it.
+// Stage holds a server that [Machine.Build] made. Either Apply or Drop ends it.
 type Stage interface {
 	// Tests asks each service once that would change.
 	Tests(ctx context.Context) []Test
