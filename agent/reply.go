@@ -155,7 +155,7 @@ func (r *reply) reword() {
 // tool holds the device's main task, and a later one would wait behind it.
 func (r *reply) Tool(ctx context.Context, start bool) error {
 	if start {
-		r.player.Announce()
+		r.player.Announce(false)
 	}
 	r.report(turn.ToolWanted{Turn: r.id, Start: start})
 	select {

@@ -107,11 +107,11 @@ func await(ctx context.Context, done <-chan struct{}) error {
 }
 
 // Announce notes that tts start is asked for. It reports whether it was not
-// asked for before.
-func (p *Player) Announce() bool {
+// asked for before. seen: only if the turn may be seen by now.
+func (p *Player) Announce(seen bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.gate.announce()
+	return (!seen || p.gate.state == gateOpen) && p.gate.announce()
 }
 
 // Start sends tts start, once, and what had to wait for it.

@@ -37,7 +37,10 @@ func TestPlayerOpenKeepsTheOrder(t *testing.T) {
 	f.Send(wire.Message{Kind: wire.MessageSTT, Text: "words"})
 	f.Send(wire.Message{Kind: wire.MessageThought, Text: "one"})
 	f.Send(wire.Message{Kind: wire.MessageChunk, Text: "Yes."})
-	if !f.Announce() || f.Announce() {
+	if f.Announce(true) {
+		t.Error("what may be undone asks for its start by a word")
+	}
+	if !f.Announce(false) || f.Announce(false) {
 		t.Error("a reply asks for its start once")
 	}
 	f.Send(wire.Message{Kind: wire.MessageThought, Text: "two"})

@@ -85,13 +85,20 @@ func NewSpeaker(o *Options, log *slog.Logger, p *Player, t *timeline.Turn, voice
 	}
 }
 
-// Say gives a segment to the speaker; it waits while many are waiting. The first
-// asks for tts start, which so leaves while its sound is still asked for.
-func (s *Speaker) Say(ctx context.Context, u Segment) error {
-	u.progress = new(progress)
-	if s.player.Announce() {
+// Announce asks for tts start, once, if the turn may be seen by now: something will be said. So the pause between it and
+// the first frame passes while the words and their sound are still made.
+func (s *Speaker) Announce() { s.announce(true) }
+
+func (s *Speaker) announce(seen bool) {
+	if s.player.Announce(seen) {
 		s.post(turn.Ready{Turn: s.player.turn})
 	}
+}
+
+// Say gives a segment to the speaker; it waits while many are waiting. The first announces itself.
+func (s *Speaker) Say(ctx context.Context, u Segment) error {
+	u.progress = new(progress)
+	s.announce(false)
 	return s.queue.put(ctx, u)
 }
 

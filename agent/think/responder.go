@@ -293,6 +293,9 @@ func (r *Responder) delta(ctx context.Context, st *step, d providers.Delta, noTo
 		return nil // it is no model that could word anything
 	}
 	if d.Text != "" {
+		if strings.TrimSpace(d.Text) != "" {
+			r.out.Speaker.Announce()
+		}
 		st.text.WriteString(d.Text)
 		if err := r.sayAll(ctx, st, st.split.Feed(d.Text)); err != nil {
 			return err

@@ -280,6 +280,9 @@ func TestManualIsAuto(t *testing.T) {
 				continue // held in auto mode only
 			}
 			manual, auto := outcome(wire.Manual, c.stage, c.acted, r.e), outcome(wire.Auto, c.stage, c.acted, r.e)
+			if r.name == "speech ended" && c.stage == Speculative {
+				manual = strings.TrimSuffix(strings.Replace(manual, "Speaking", "Committed", 1), ", Start, Mute") // nothing can undo it any more
+			}
 			if opened.Replace(manual) != opened.Replace(auto) {
 				t.Errorf("%s, %s: manual %q, auto %q", r.name, c.name, manual, auto)
 			}

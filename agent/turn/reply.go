@@ -40,6 +40,15 @@ func (x *step) begin(r Request) {
 	}
 	x.Reply = Reply{Turn: x.Turns, Stage: stage, Request: r, Over: x.Reply.Over}
 	x.do(Begin{x.Turns, r})
+	if stage == Committed && certain(x, r) {
+		ready(x, x.Turns)
+	}
+}
+
+// certain reports whether nothing but the user's hand can undo the answer to a request: it was typed, or the button was let
+// go. Then tts start need not wait for its first words.
+func certain(x *step, r Request) bool {
+	return !r.Sound && (r.Typed || x.Mic.Mode == wire.Manual && len(r.Heard) > 0)
 }
 
 // dropNext gives up the request that waits to begin.
@@ -107,7 +116,8 @@ func commit(x *step) {
 			x.awaits(WaitFor(what)) // until here nobody was waiting
 		}
 	}
-	if x.Reply.Ready {
+	if x.Reply.Ready || certain(x, x.Reply.Request) {
+		x.Reply.Ready = true
 		start(x)
 	}
 	if x.Reply.Asks {
