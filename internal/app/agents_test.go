@@ -287,6 +287,9 @@ func TestAgentRights(t *testing.T) {
 	agents := a.crew.api(a.web.guard, a.stored)
 	for _, route := range append(agents.Routes(), ownDevices(a, agents.DeviceOwner)...) {
 		method, path, _ := strings.Cut(route.Pattern, " ")
+		if strings.Contains(path, "/devices/{id}") && !route.Need.Own {
+			continue // decisions of owners about devices, which TestRights walks
+		}
 		needs, body := changes, `{}`
 		switch {
 		case method == http.MethodGet:
