@@ -30,7 +30,21 @@ type editor struct {
 	Joins   []service.Role
 	Speaks  bool
 	Removes bool
+	Own     bool   // at an address of one's own
+	Setup   bool   // a step of the setup of a new server
+	Steps   []step // of that
 }
+
+// step is one of the setup, in its bar.
+type step struct {
+	Name       string
+	Here, Done bool
+}
+
+// steps are those of the setup, of which this page is a part.
+var steps = []step{{Name: "owner", Done: true}, {Name: "services", Here: true}, {Name: "speakers"}, {Name: "address"}}
+
+const setupPath = ui.Prefix + "setup/services"
 
 // report holds what came of a test, as people read it.
 type report struct {
@@ -53,10 +67,24 @@ func (p *Page) editor(r *http.Request) (e editor, ok bool) {
 	if e.Path = path + "/add/" + kind; kind == "" {
 		e.Path = pathOf(name)
 	}
+	e.Own = r.URL.Query().Get("own") != ""
+	if e.Setup = strings.HasPrefix(r.URL.Path, setupPath); e.Setup {
+		e.Path, e.Steps = setupPath+"/"+kind, steps
+	}
+	if e.Own {
+		e.Path += "?own=1"
+	}
 	for _, f := range e.Fields {
-		if f.First {
+		switch {
+		case e.Own && f.Key == "base_url":
+			f.Needed, f.Usual = true, ""
+			e.Top = append([]kit.Field{f}, e.Top...)
+		case e.Own && (f.Key == "api_key" || f.Key == "model"): // only its owner knows
+			f.Needed, f.Usual, f.Values = f.Key == "model", "", nil
 			e.Top = append(e.Top, f)
-		} else {
+		case f.First:
+			e.Top = append(e.Top, f)
+		default:
 			e.More = append(e.More, f)
 		}
 	}
@@ -82,21 +110,29 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 		pairs = append(pairs, set+f.Key, f.Value)
 	}
 	for _, role := range e.Joins {
-		pairs = append(pairs, "join", string(role))
+		if !e.Own || role == service.LLM { // few others do more
+			pairs = append(pairs, "join", string(role))
+		}
 	}
 	p.form(w, r, e, ui.Filled(pairs...))
 }
 
 func (p *Page) form(w http.ResponseWriter, r *http.Request, e editor, f *ui.Form) {
 	for _, field := range e.More {
-		e.Open = e.Open || f.Mistake(set+field.Key) != ""
+		e.Open = e.Open || f.Mistake(set+field.Key) != "" || r.Method == http.MethodPost && field.Pinned == "" && f.Get(set+field.Key) != field.Value
 	}
 	e.Base = p.from.Revision()
-	title := p.site.Say(r, "services/add-one", e.Kind.Called(ui.Lang(r)))
+	title, page := p.site.Say(r, "services/add-one", e.Kind.Called(ui.Lang(r))), "services-edit"
+	if e.Own {
+		title = p.site.Say(r, "services/add-own")
+	}
 	if !e.New {
 		title = e.Name
 	}
-	p.site.Show(w, r, "services-edit", ui.Content{Title: title, Data: e, Form: f})
+	if e.Setup {
+		page = "services-setup"
+	}
+	p.site.Show(w, r, page, ui.Content{Title: title, Data: e, Form: f})
 }
 
 // change tries, saves or removes a service, as its form says.
@@ -132,7 +168,12 @@ func (p *Page) change(w http.ResponseWriter, r *http.Request) {
 			e.Report = reportOf(made, ui.Lang(r))
 		}
 	default:
-		e.Plan, err = p.from.Plan(r.Context(), by, d)
+		if e.Plan, err = p.from.Plan(r.Context(), by, d); err == nil && e.Setup && e.Plan.OK() {
+			if _, err = p.from.Apply(r.Context(), by, e.Plan.ID); err == nil {
+				p.site.Done(w, r, setupPath, "setup/added", e.Kind.Called(ui.Lang(r)))
+				return
+			}
+		}
 	}
 	if err == nil || p.explain(w, r, f, err) {
 		p.form(w, r, e, f)
@@ -141,9 +182,11 @@ func (p *Page) change(w http.ResponseWriter, r *http.Request) {
 
 // draftOf takes what was typed.
 func draftOf(e editor, f *ui.Form) kit.Draft {
-	d := kit.Draft{Name: e.Name, Type: e.Kind.Type, New: e.New && strings.Contains(e.Path, "/add/"), Base: number(f.Get("base")), Typed: map[string]string{}}
+	d := kit.Draft{Name: e.Name, Type: e.Kind.Type, New: e.New && !strings.HasPrefix(e.Path, path+"/of/"), Base: number(f.Get("base")), Typed: map[string]string{}}
 	if d.New {
-		d.Name = f.Get("name")
+		if typed := f.Get("name"); typed != "" || !e.Setup {
+			d.Name = typed
+		}
 	}
 	for _, field := range e.Fields {
 		if field.Pinned == "" {
@@ -157,6 +200,9 @@ func draftOf(e editor, f *ui.Form) kit.Draft {
 		if f.Has("join", string(role)) {
 			d.Join = append(d.Join, role)
 		}
+	}
+	if d.Try = d.Join; len(e.Used) > 0 {
+		d.Try = e.Used
 	}
 	return d
 }

@@ -75,6 +75,8 @@ func (p *Page) Routes() []access.Route {
 		page("GET "+path+"/add", p.choose),
 		page("GET "+path+"/add/{kind}", p.show),
 		page("POST "+path+"/add/{kind}", p.change),
+		page("GET "+setupPath+"/{kind}", p.show),
+		page("POST "+setupPath+"/{kind}", p.change),
 		page("GET "+path+"/sound/{id}", p.sound),
 		page("GET "+path+"/of/{name}", p.show),
 		page("POST "+path+"/of/{name}", p.change),
@@ -194,7 +196,11 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 // apply puts a plan in force that somebody has seen.
 func (p *Page) apply(w http.ResponseWriter, r *http.Request, f *ui.Form) {
 	n, err := p.from.Apply(r.Context(), access.PersonOf(r), f.Get("plan"))
-	if err == nil {
+	switch {
+	case err == nil && f.Get("back") == "setup":
+		p.site.Done(w, r, setupPath, "services/applied")
+		return
+	case err == nil:
 		p.site.Done(w, r, path+"?undo="+strconv.Itoa(n), "services/applied")
 		return
 	}
@@ -214,6 +220,7 @@ func number(typed string) int {
 // group is one of the kinds to choose from.
 type group struct {
 	Name  kit.Group
+	Own   bool // a service with the wire of OpenAI is among them, wherever it is
 	Kinds []kit.Kind
 }
 
@@ -222,13 +229,13 @@ func (p *Page) choose(w http.ResponseWriter, r *http.Request) {
 	search := strings.ToLower(strings.TrimSpace(r.URL.Query().Get("q")))
 	var all []group
 	for _, name := range kit.Groups() {
-		g := group{Name: name}
+		g := group{Name: name, Own: name == kit.Cloud && (search == "" || strings.Contains(strings.ToLower(p.site.Say(r, "services/own-title")), search))}
 		for _, k := range kit.Addable() {
 			if k.Group == name && strings.Contains(strings.ToLower(k.Type+" "+k.Title+" "+k.Called(text.Chinese)), search) {
 				g.Kinds = append(g.Kinds, k)
 			}
 		}
-		if len(g.Kinds) > 0 {
+		if len(g.Kinds) > 0 || g.Own {
 			all = append(all, g)
 		}
 	}

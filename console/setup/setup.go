@@ -12,11 +12,12 @@ import (
 	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
+	"xiaozhi/internal/text"
 )
 
 // Files are the templates of the page.
 //
-//go:embed *.html
+//go:embed *.html *.js
 var Files embed.FS
 
 // Topic is what the page follows: speakers that call.
@@ -35,6 +36,15 @@ type Role struct {
 	Own     bool     // only what comes with the program is there
 }
 
+// Preset is a service that can be added in this step.
+type Preset struct {
+	Kind  string   // of its type
+	Title string   // in the language of who asks; "": it is any that speaks as OpenAI does
+	Roles []string // asr, llm, tts: what it does
+	Here  string   // what was found of it on this machine; "": nothing
+	Set   bool     // it is set up already
+}
+
 // Source tells what the page shows, and does what people decide on it. Its methods may be called at the same time.
 type Source interface {
 	HasOwner(ctx context.Context) bool
@@ -42,6 +52,8 @@ type Source interface {
 	Accept(ctx context.Context, by account.Person, id string) error
 	Addresses() []string // that speakers can be given, the likeliest first
 	Roles() []Role
+	Presets(ctx context.Context, lang text.Lang) []Preset // the most useful ones first
+	Zone() *time.Location
 }
 
 // Page leads through the setup.
@@ -88,6 +100,10 @@ type state struct {
 	Speakers  []Speaker
 	Addresses []string
 	Roles     []Role
+	Presets   []Preset
+	Bare      bool // nothing hears, thinks or speaks but what comes with the program
+	Zone      string
+	Now       string // the time there
 	Code      ui.QR
 	Next      string // path
 }
@@ -109,7 +125,10 @@ func (p *Page) state(r *http.Request, step string) state {
 	}
 	switch step {
 	case "services":
-		s.Roles = p.from.Roles()
+		s.Roles, s.Presets = p.from.Roles(), p.from.Presets(r.Context(), ui.Lang(r))
+		s.Bare = !slices.ContainsFunc(s.Roles, func(r Role) bool { return !r.Own })
+	case "owner":
+		s.Zone, s.Now = p.from.Zone().String(), time.Now().In(p.from.Zone()).Format("15:04")
 	case "speakers":
 		s.Speakers = p.from.Speakers(r.Context())
 	case "address":
@@ -148,7 +167,7 @@ func (p *Page) found(w http.ResponseWriter, r *http.Request) {
 		f.Wrong("again", p.site.Say(r, "setup/passwords-differ"))
 	}
 	if f.Valid() {
-		err := p.door.Found(w, r, f.Get("code"), account.NewUser{Name: f.Get("name"), Password: f.Raw("password")})
+		err := p.door.Found(w, r, f.Get("code"), account.NewUser{Name: f.Get("name"), Password: f.Raw("password"), Locale: string(ui.Lang(r))})
 		if err == nil {
 			ui.Redirect(w, r, path+"/services")
 			return

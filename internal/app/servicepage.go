@@ -7,11 +7,13 @@ import (
 
 	"xiaozhi/console"
 	servicepage "xiaozhi/console/services"
+	"xiaozhi/console/setup"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/services"
 	"xiaozhi/internal/settings"
+	"xiaozhi/internal/text"
 	"xiaozhi/providers"
 )
 
@@ -93,3 +95,21 @@ func (u unchanged) Apply(context.Context, account.Person, string) (settings.Revi
 func (u unchanged) Undo(context.Context, account.Person, int) (settings.Revision, error) {
 	return settings.Revision{}, settings.ErrReadOnly
 }
+
+// Presets lists the services that a new server is often set up with.
+func (a setupOf) Presets(ctx context.Context, lang text.Lang) (all []setup.Preset) {
+	for _, p := range servicesOf(a.App).Presets(ctx) {
+		one := setup.Preset{Kind: p.Type, Title: p.Called(lang), Here: p.Here, Set: p.Set != ""}
+		if p.Own {
+			one.Title = ""
+		}
+		for _, r := range p.Does {
+			one.Roles = append(one.Roles, string(r))
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Zone is that of the server.
+func (a setupOf) Zone() *time.Location { return a.cfg.Server.Zone() }

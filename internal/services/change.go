@@ -24,6 +24,11 @@ type Plan struct {
 	Checks   []Check
 }
 
+// OK reports whether all services that would change work.
+func (p *Plan) OK() bool {
+	return !slices.ContainsFunc(p.Checks, func(c Check) bool { return !c.OK })
+}
+
 // Change is a key that holds another value than before.
 type Change struct {
 	Key      string

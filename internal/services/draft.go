@@ -28,6 +28,7 @@ type Draft struct {
 	Typed map[string]string // by the key of a field; a secret that is "" stays as it is
 	Clear []string          // keys of secrets that are taken away
 	Join  []service.Role    // chains that it becomes the first of
+	Try   []service.Role    // that a test tries; none: all that it can do
 }
 
 // Mistake says what is wrong with a field.

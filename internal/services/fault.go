@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/text"
@@ -25,11 +27,17 @@ type Fault struct {
 func (f *Fault) In(lang text.Lang) string {
 	switch {
 	case f.why != "":
-		return message.In(lang, f.why)
+		return sentence(message.In(lang, f.why))
 	case f.both == "":
-		return message.In(lang, "services/unavailable")
+		return sentence(message.In(lang, "services/unavailable"))
 	}
-	return Part(f.both, lang)
+	return sentence(Part(f.both, lang))
+}
+
+// sentence begins words with a capital.
+func sentence(words string) string {
+	first, size := utf8.DecodeRuneInString(words)
+	return string(unicode.ToUpper(first)) + words[size:]
 }
 
 // Raw returns the words of the service itself; "": nothing more is known.

@@ -164,7 +164,7 @@ func TestDraftIsTried(t *testing.T) {
 		if o.Role == service.ASR { // no voice has said anything to it
 			continue
 		}
-		if o.Fault == nil || o.Fault.In(text.English) != "the key is wrong, or not for this" || !strings.Contains(o.Fault.In(text.Chinese), "密钥") {
+		if o.Fault == nil || o.Fault.In(text.English) != "The key is wrong, or not for this" || !strings.Contains(o.Fault.In(text.Chinese), "密钥") {
 			t.Errorf("%s with a wrong key: %+v", o.Role, o.Fault)
 		} else if strings.Contains(o.Fault.Raw(), wrongKey) || o.Fault.Raw() == "" {
 			t.Errorf("%s: the service said %q", o.Role, o.Fault.Raw())
@@ -191,6 +191,11 @@ func TestDraftIsTried(t *testing.T) {
 	}
 	if o := by[service.LLM]; !o.Called || o.Text != "It is 23 degrees." || o.First == 0 || o.Total < o.First {
 		t.Errorf("thought: %+v", o)
+	}
+	one := b.draft("api_key", rightKey)
+	one.Try = []service.Role{service.LLM}
+	if r, err = b.Test(t.Context(), olga, one, text.English); err != nil || len(r.Outcomes) != 1 || r.Outcomes[0].Role != service.LLM {
+		t.Errorf("of one role: %+v %v", r, err)
 	}
 	if len(b.cfg.Providers) > 0 || b.rev != 0 || len(b.safe.all) > 0 {
 		t.Error("a test has set something")

@@ -90,7 +90,7 @@ func (s *Services) Test(ctx context.Context, by account.Person, d Draft, lang te
 	if err := s.near(ctx, cfg, d.Name); err != nil {
 		return nil, err
 	}
-	return s.try(ctx, by.ID, cfg, d.Name, lang), nil
+	return s.try(ctx, by.ID, cfg, d, lang), nil
 }
 
 // drafted is the settings with edits that are not kept, with their secrets.
@@ -189,7 +189,8 @@ type trial struct {
 }
 
 // try tries all roles of a service.
-func (s *Services) try(ctx context.Context, person string, cfg *config.Config, name string, lang text.Lang) *Report {
+func (s *Services) try(ctx context.Context, person string, cfg *config.Config, d Draft, lang text.Lang) *Report {
+	name := d.Name
 	begun := time.Now()
 	made := engines.OpenServices(cfg, slog.New(slog.DiscardHandler))
 	defer made.Close()
@@ -199,7 +200,9 @@ func (s *Services) try(ctx context.Context, person string, cfg *config.Config, n
 	t := &trial{s, made, name, person, lang, made.Price(name), made.Free(name), cfg.Secrets()}
 	r := &Report{Name: name, Language: lang}
 	by := map[service.Role]engines.Tried{}
-	does := made.Roles(name)
+	does := slices.DeleteFunc(made.Roles(name), func(r service.Role) bool {
+		return len(d.Try) > 0 && !slices.Contains(d.Try, r) && (r != service.LLM || !slices.Contains(d.Try, service.Vision))
+	})
 	for _, role := range does { // one after another: a maker is for one goroutine
 		by[role] = made.Try(ctx, name, role)
 	}

@@ -1,0 +1,53 @@
+package services
+
+import (
+	"context"
+	"log/slog"
+
+	"xiaozhi/internal/engines"
+	"xiaozhi/providers/service"
+)
+
+// Preset is a service that new servers are often set up with.
+type Preset struct {
+	Kind
+
+	Own  bool   // at an address of one's own
+	Here string // what was found of it on this machine; "": it is not there, or nobody looked
+	Set  string // section by which it is set up already; "": it is not
+}
+
+// Presets lists them, those that hear, think and speak with one key first. A program on this machine is among them if it runs.
+func (s *Services) Presets(ctx context.Context) (all []Preset) {
+	cfg := s.o.Settings.Current()
+	for _, name := range []string{"dashscope", "siliconflow", "openai", "deepseek", "doubao", "volcengine", "", "ollama"} {
+		p := Preset{Own: name == ""}
+		if p.Own {
+			name = "openai"
+		}
+		p.Kind, _ = KindOf(name)
+		for section, set := range cfg.Providers {
+			if set.Type == name && p.Own == (set.BaseURL != "") && (p.Set == "" || section < p.Set) {
+				p.Set = section
+			}
+		}
+		if name == "ollama" {
+			if p.Here = s.ollama(ctx); p.Here == "" && p.Set == "" {
+				continue
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// ollama says which model the one on this machine has; "": it does not run.
+func (s *Services) ollama(ctx context.Context) string {
+	made := engines.OpenServices(s.o.Settings.Current(), slog.New(slog.DiscardHandler))
+	defer made.Close()
+	one := made.Try(ctx, "ollama", service.LLM)
+	if one.Err != nil {
+		return ""
+	}
+	return one.What
+}
