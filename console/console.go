@@ -46,6 +46,7 @@ type Parts struct {
 	Talk     talk.Source
 	Talks    *talks.Talks // nil: nothing is kept
 	Tools    tools.Source
+	Change   tools.Settings // nil: nothing is changed
 }
 
 // Console is all pages. Its methods may be called at the same time.
@@ -94,7 +95,7 @@ func New(p Parts) (*Console, error) {
 		conversations.New(site, p.Talks),
 		talk.New(site, p.Talk),
 		checkup,
-		tools.New(site, door, p.Tools),
+		tools.New(site, door, p.Tools, p.Change),
 	} {
 		c.routes = append(c.routes, page.Routes()...)
 		topics = append(topics, page.Topics()...)

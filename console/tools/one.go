@@ -176,7 +176,7 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, f *ui.Form, a *answe
 	}
 	s.Answer = a
 	if s.Owner {
-		s.Rules = p.rulesOf(s.row)
+		s.Rules = p.rulesOf(r, s.row)
 	}
 	p.site.Show(w, r, "tool", ui.Content{Title: text.Cut(s.Tool.Name, 80), Data: s, Form: f})
 }

@@ -1,16 +1,182 @@
 package tools
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 
 	"xiaozhi/console/ui"
+	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/settings"
+	"xiaozhi/mcp"
 )
 
+// Settings change how tools are used, and which servers there are: a [settings.Settings]. Its methods may be called at the
+// same time.
+type Settings interface {
+	Current() *config.Config
+	Revision() int
+	Changeable() error
+	Plan(ctx context.Context, by account.Person, base int, edits []settings.Edit) (*settings.Plan, error)
+	Apply(ctx context.Context, by account.Person, planID string) (settings.Revision, error)
+}
+
 // rules are the settings of one tool.
-type rules struct{}
+type rules struct {
+	Off      string // why they cannot be changed; "": they can
+	Revision int
+	Kind     string // that a setting gives it; "": none does
+	Declared bool   // it says itself which kind it is, which no setting changes
+	Job      rule
+	Confirm  rule
+	Deny     rule
+}
 
-func (p *Page) rulesOf(row) *rules { return nil }
+// rule is a switch of a tool.
+type rule struct {
+	On   bool
+	By   string // a pattern of many tools that switches it on; it is changed in the settings
+	Self bool   // the tool itself says so
+}
 
-func (p *Page) setRules(w http.ResponseWriter, r *http.Request, _ *ui.Form, _ single) {
-	p.site.NotFound(w, r)
+// patternOf returns the pattern that fits a tool of a source, and no other name.
+func patternOf(t mcp.Tool) string { return t.Source + "/" + literal(t.Name) }
+
+// literal returns a pattern that fits one name.
+func literal(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}
+
+// ownPatterns are the ways to write a rule for this tool alone.
+func ownPatterns(w row) []string {
+	all := []string{patternOf(w.Tool), w.Tool.Name, literal(w.Tool.Name)}
+	if w.LLMName != "" {
+		all = append(all, w.LLMName)
+	}
+	return all
+}
+
+// ruleIn reads the switch of a tool from patterns of the settings.
+func ruleIn(patterns []string, w row) (r rule) {
+	r.On = slices.ContainsFunc(patterns, func(p string) bool { return slices.Contains(ownPatterns(w), p) })
+	others := slices.DeleteFunc(slices.Clone(patterns), func(p string) bool { return slices.Contains(ownPatterns(w), p) })
+	names := []string{mcp.FunctionName(w.Tool.Name)}
+	if w.LLMName != "" {
+		names = append(names, w.LLMName)
+	}
+	r.By, _ = mcp.FitsTool(others, w.Tool, names...)
+	return r
+}
+
+// rulesOf returns the settings of a tool; nil: there are none.
+func (p *Page) rulesOf(r *http.Request, w row) *rules {
+	if p.set == nil {
+		return nil
+	}
+	t := p.set.Current().Tools
+	all := rules{Revision: p.set.Revision(), Declared: w.Tool.Kind != "", Job: ruleIn(t.Jobs, w), Confirm: ruleIn(t.Confirm, w), Deny: ruleIn(t.Deny, w)}
+	all.Job.Self, all.Confirm.Self = w.Tool.Job, w.Tool.Annotations.Destroys()
+	all.Kind = string(t.Kinds[kindKey(t.Kinds, w.Tool.Name)])
+	if err := p.set.Changeable(); err != nil {
+		all.Off = settings.Explain(ui.Lang(r), err)
+	}
+	return &all
+}
+
+// kindKey is the key by which the settings give a tool, and no other one, a kind.
+func kindKey(kinds map[string]mcp.Kind, name string) string {
+	if _, there := kinds[name]; there {
+		return name
+	}
+	return literal(name)
+}
+
+// edits are what must change in the settings so that a tool is used as was chosen.
+func (p *Page) edits(f *ui.Form, w row) (all []settings.Edit) {
+	t := p.set.Current().Tools
+	key, kind := kindKey(t.Kinds, w.Tool.Name), f.Get("kind")
+	if kind != string(t.Kinds[key]) && (kind == "" || kind == string(mcp.Control) || kind == string(mcp.Query)) && w.Tool.Kind == "" {
+		all = append(all, settings.Edit{Path: []string{"tools", "kinds", key}, Value: kind, Remove: kind == ""})
+	}
+	for _, list := range []struct {
+		name     string
+		patterns []string
+	}{{"jobs", t.Jobs}, {"confirm", t.Confirm}, {"deny", t.Deny}} {
+		want := f.Has(list.name, "yes")
+		if ruleIn(list.patterns, w).On == want {
+			continue
+		}
+		next := slices.DeleteFunc(slices.Clone(list.patterns), func(p string) bool { return slices.Contains(ownPatterns(w), p) })
+		if want {
+			next = append(next, patternOf(w.Tool))
+		}
+		all = append(all, settings.Edit{Path: []string{"tools", list.name}, Value: listOf(next)})
+	}
+	return all
+}
+
+// listOf returns texts as JSON has them.
+func listOf(texts []string) []any {
+	list := make([]any, 0, len(texts))
+	for _, s := range texts {
+		list = append(list, s)
+	}
+	return list
+}
+
+// setRules changes how a tool is used.
+func (p *Page) setRules(w http.ResponseWriter, r *http.Request, f *ui.Form, s single) {
+	if !s.Owner || p.set == nil {
+		p.site.Refused(w, r, account.ErrForbidden)
+		return
+	}
+	base, err := strconv.Atoi(f.Get("revision"))
+	if err != nil {
+		base = p.set.Revision()
+	}
+	edits := p.edits(f, s.row)
+	if len(edits) == 0 {
+		p.site.Done(w, r, s.Path, "tools/unchanged")
+		return
+	}
+	n, err := p.change(r, base, edits)
+	if err != nil {
+		if p.explain(w, r, f, "", err) {
+			p.show(w, r, f, nil)
+		}
+		return
+	}
+	p.site.Done(w, r, s.Path, "tools/rules-set", strconv.Itoa(n))
+}
+
+// change carries edits of the settings out, and returns the revision that they make.
+func (p *Page) change(r *http.Request, base int, edits []settings.Edit) (n int, err error) {
+	by := access.PersonOf(r)
+	if err := p.rates.often(by.ID, "settings"); err != nil {
+		return 0, err
+	}
+	plan, err := p.set.Plan(r.Context(), by, base, edits)
+	if err != nil {
+		return 0, err
+	}
+	made, err := p.set.Apply(r.Context(), by, plan.ID)
+	return made.N, err
+}
+
+// explain notes in a form why the settings were not changed. Not ok: it has been answered.
+func (p *Page) explain(w http.ResponseWriter, r *http.Request, f *ui.Form, field string, err error) (ok bool) {
+	if often, is := errors.AsType[*account.TooOftenError](err); is {
+		return p.site.Explain(w, r, f, "", often)
+	}
+	why := settings.Explain(ui.Lang(r), err)
+	if why == "" {
+		return p.site.Explain(w, r, f, field, err)
+	}
+	f.Wrong(field, why)
+	return true
 }

@@ -3,7 +3,10 @@ package tools
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"time"
 
 	"xiaozhi/console/ui"
@@ -17,12 +20,15 @@ type server struct {
 	Kind string // the shape of its state
 	Word string // the text of its state
 	Why  string // the text of its trouble; "": there is none
+	Edit string // path of its form; "": it is none of the settings
 }
 
 // fleetState is the page of other people's servers.
 type fleetState struct {
 	Servers []server
+	Off     []server // that are switched off
 	Tried   *tried
+	New     string // path of the form of a new one; "": none can be added
 }
 
 // tried is the outcome of a test.
@@ -38,7 +44,21 @@ type tried struct {
 func (p *Page) fleet(_ *http.Request, t *tried) fleetState {
 	s := fleetState{Tried: t}
 	for _, now := range p.from.Servers() {
-		s.Servers = append(s.Servers, serverOf(now))
+		one := serverOf(now)
+		if p.set != nil && now.From == external.InSettings {
+			one.Edit = editPath + "?" + url.Values{"name": {now.Name}}.Encode()
+		}
+		s.Servers = append(s.Servers, one)
+	}
+	if p.set == nil {
+		return s
+	}
+	s.New = editPath
+	all := p.set.Current().Tools.External.MCPServers
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if all[name].Disabled {
+			s.Off = append(s.Off, server{Status: external.Status{Name: name}, Edit: editPath + "?" + url.Values{"name": {name}}.Encode()})
+		}
 	}
 	return s
 }

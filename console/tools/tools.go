@@ -49,6 +49,8 @@ type Source interface {
 	Servers() []external.Status
 	// TestServer asks one for its tools, or tries to connect.
 	TestServer(ctx context.Context, name string) (took time.Duration, tools int, err error)
+	// TryServer connects once to a server that is not kept yet, and reads its list.
+	TryServer(ctx context.Context, name string, e external.Entry) (now external.Status, took time.Duration, err error)
 	// RestartServer ends the connection to one, and connects again.
 	RestartServer(name string) error
 
@@ -61,12 +63,13 @@ type Page struct {
 	site  *ui.Site
 	door  access.Door
 	from  Source
+	set   Settings // nil: nothing can be changed
 	rates *rates
 }
 
-// New returns the pages.
-func New(site *ui.Site, door access.Door, from Source) *Page {
-	return &Page{site: site, door: door, from: from, rates: newRates()}
+// New returns the pages. Without settings nothing is changed by them.
+func New(site *ui.Site, door access.Door, from Source, set Settings) *Page {
+	return &Page{site: site, door: door, from: from, set: set, rates: newRates()}
 }
 
 // Paths of the pages.
@@ -76,6 +79,7 @@ const (
 	onPath      = path + "/on/"
 	callsPath   = path + "/calls"
 	serversPath = path + "/servers"
+	editPath    = serversPath + "/edit"
 )
 
 var (
@@ -105,6 +109,8 @@ func (p *Page) Routes() []access.Route {
 		page("GET "+callsPath, members, p.calls),
 		page("GET "+serversPath, owners, p.servers),
 		page("POST "+serversPath, owners, p.actServer),
+		page("GET "+editPath, owners, p.editServer),
+		page("POST "+editPath, owners, p.saveServer),
 	}
 }
 

@@ -43,6 +43,9 @@ type fakeSource struct {
 	invalid string
 	err     error
 	tested  error
+
+	set   Settings // nil: nothing can be changed
+	tried []external.Entry
 }
 
 func (s *fakeSource) Devices(context.Context) ([]fleet.Device, error) { return s.devices, nil }
@@ -77,6 +80,11 @@ func (s *fakeSource) TestServer(_ context.Context, name string) (time.Duration, 
 		}
 	}
 	return 0, 0, mcp.ErrClosed
+}
+
+func (s *fakeSource) TryServer(_ context.Context, _ string, e external.Entry) (external.Status, time.Duration, error) {
+	s.tried = append(s.tried, e)
+	return external.Status{Listed: 2, Lines: []string{"a line"}}, time.Millisecond, s.tested
 }
 
 func (s *fakeSource) RestartServer(name string) error {
@@ -115,7 +123,7 @@ func visit(t *testing.T, s *fakeSource, who account.Person) *visitor {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	for _, route := range New(site, access.Door{Guard: access.New(access.Options{Log: slog.New(slog.DiscardHandler)})}, s).Routes() {
+	for _, route := range New(site, access.Door{Guard: access.New(access.Options{Log: slog.New(slog.DiscardHandler)})}, s, s.set).Routes() {
 		mux.Handle(route.Pattern, route.Handler)
 	}
 	return &visitor{t, mux, who, "en"}

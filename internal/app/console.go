@@ -56,6 +56,7 @@ func openConsole(a *App, f *factory) error {
 		Doctor: doctorOf{a}, Services: servicesOf(a),
 		Agents: agentpages.Options{Book: a.crew.api(a.web.guard, a.stored), Lab: a.web.lab.Lab, Stock: a.web.stock},
 		Tools:  toolsOf{a, f},
+		Change: changing(a),
 	})
 	if err != nil {
 		return err

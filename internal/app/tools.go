@@ -126,6 +126,23 @@ func (t toolsOf) TestServer(ctx context.Context, name string) (time.Duration, in
 	return s.Test(ctx)
 }
 
+// TryServer connects once to a server that is not kept yet.
+func (t toolsOf) TryServer(ctx context.Context, name string, e external.Entry) (external.Status, time.Duration, error) {
+	c, err := e.Config()
+	if err != nil {
+		return external.Status{}, 0, err
+	}
+	return external.Try(ctx, name, c, external.ServerOptions{Version: Version, Log: t.log})
+}
+
+// changing are the settings as the pages change them; nil: they cannot be changed.
+func changing(a *App) tools.Settings {
+	if a.settings == nil {
+		return nil
+	}
+	return a.settings
+}
+
 // RestartServer ends the connection to one, and connects again.
 func (t toolsOf) RestartServer(name string) error {
 	s := t.factory.external.Server(name)

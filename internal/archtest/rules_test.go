@@ -119,7 +119,7 @@ var rules = []rule{
 	{"console/ui", "internal/access internal/account internal/text/message", "the frame of all pages, which knows none of them"},
 	{"console/live", "internal/access internal/account", "tells open pages what has changed, whatever they show"},
 	{"console/doctor", "console/ui console/live internal/access internal/account internal/contact internal/doctor", "the page of what is wrong: it looks at nothing itself"},
-	{"console/tools", "console/ui console/live internal/access internal/account internal/config internal/directory internal/fleet internal/lru internal/settings internal/text/... mcp mcp/external mcp/router mcp/schema store", "pages of tools: calls go through the routers of the program"},
+	{"console/tools", "console/ui console/live internal/access internal/account internal/config internal/directory internal/fleet internal/lru internal/settings internal/text/... mcp mcp/external mcp/router mcp/schema providers store", "pages of tools: calls go through the routers of the program"},
 	{"console/devices", "agent/feature/mail agent/feature/remote console/ui console/live internal/directory internal/fleet internal/access internal/account internal/text", "pages of devices: what is done to them comes by interfaces"},
 	{"console/services", "console/ui console/live internal/access internal/account internal/services internal/settings internal/text providers/service", "the page of services: it asks and makes none itself"},
 	{"console/*", "console/ui console/live internal/access internal/account store internal/text/...", "one page: what it shows comes by interfaces of its own"},
