@@ -31,7 +31,7 @@ func home(t *testing.T) (s *server, cookie string) {
 
 // pages are all that the owner of that server can open: those of the navigation, what lists lead to, and the others by name.
 var pages = []string{
-	"overview", "talk", "devices", "devices/" + kitchen, "devices/" + longNamed, "agents", "agents/default", "conversations", "conversations/" + keptTalk, "tools", "services", "services/add", "services/add/dashscope", "services/of/local",
+	"overview", "talk", "devices", "devices/" + kitchen, "devices/" + longNamed, "agents", "agents/default", "conversations", "conversations/" + keptTalk, "tools", "tools/servers", "tools/servers/edit", "tools/calls", "services", "services/add", "services/add/dashscope", "services/of/local",
 	"doctor", "doctor/" + kitchen, "settings", "users", "users/me", "users/me/password", "log", "log/server", "setup/services", "setup/speakers", "setup/address", "login",
 }
 
