@@ -162,9 +162,9 @@ func (p *Page) change(w http.ResponseWriter, r *http.Request) {
 	case !f.Valid():
 	case f.Get("do") == "remove":
 		e.Plan, err = p.from.Remove(r.Context(), by, d.Base, e.Name)
-	case f.Get("do") == "test":
+	case f.Get("do") == "test", f.Get("do") == "measure":
 		var made *kit.Report
-		if made, err = p.from.Test(r.Context(), by, d, ui.Lang(r)); err == nil {
+		if made, err = p.from.Test(r.Context(), by, d, ui.Lang(r), map[string]int{"test": 1, "measure": 5}[f.Get("do")]); err == nil {
 			e.Report = reportOf(made, ui.Lang(r))
 		}
 	default:

@@ -36,7 +36,7 @@ type Source interface {
 	Usage(ctx context.Context) map[service.Role]map[string]kit.Usage
 	Sections() []kit.Section
 	Form(ctx context.Context, name, kind string) (kit.Form, bool)
-	Test(ctx context.Context, by account.Person, d kit.Draft, lang text.Lang) (*kit.Report, error)
+	Test(ctx context.Context, by account.Person, d kit.Draft, lang text.Lang, runs int) (*kit.Report, error)
 	Hold(person string, d kit.Draft) string
 	Held(person, id string, d *kit.Draft) []string
 	Plan(ctx context.Context, by account.Person, d kit.Draft) (*kit.Plan, error)

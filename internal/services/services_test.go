@@ -156,7 +156,7 @@ func (b *bench) draft(typed ...string) Draft {
 // answer with the tool; nothing of it is set.
 func TestDraftIsTried(t *testing.T) {
 	b := newBench(t, "")
-	r, err := b.Test(t.Context(), olga, b.draft("api_key", wrongKey), text.English)
+	r, err := b.Test(t.Context(), olga, b.draft("api_key", wrongKey), text.English, 1)
 	if err != nil || len(r.Outcomes) != 3 || r.OK() {
 		t.Fatal(r, err)
 	}
@@ -170,7 +170,7 @@ func TestDraftIsTried(t *testing.T) {
 			t.Errorf("%s: the service said %q", o.Role, o.Fault.Raw())
 		}
 	}
-	r, err = b.Test(t.Context(), olga, b.draft("api_key", rightKey), text.English)
+	r, err = b.Test(t.Context(), olga, b.draft("api_key", rightKey), text.English, 1)
 	if err != nil || !r.OK() {
 		t.Fatalf("%+v %v", r, err)
 	}
@@ -192,9 +192,12 @@ func TestDraftIsTried(t *testing.T) {
 	if o := by[service.LLM]; !o.Called || o.Text != "It is 23 degrees." || o.First == 0 || o.Total < o.First {
 		t.Errorf("thought: %+v", o)
 	}
+	if r, err = b.Test(t.Context(), olga, b.draft("api_key", rightKey), text.English, 3); err != nil || r.Outcomes[2].Runs != 3 || r.Outcomes[2].Slowest < r.Outcomes[2].Total {
+		t.Errorf("three times: %+v %v", r, err)
+	}
 	one := b.draft("api_key", rightKey)
 	one.Try = []service.Role{service.LLM}
-	if r, err = b.Test(t.Context(), olga, one, text.English); err != nil || len(r.Outcomes) != 1 || r.Outcomes[0].Role != service.LLM {
+	if r, err = b.Test(t.Context(), olga, one, text.English, 1); err != nil || len(r.Outcomes) != 1 || r.Outcomes[0].Role != service.LLM {
 		t.Errorf("of one role: %+v %v", r, err)
 	}
 	if len(b.cfg.Providers) > 0 || b.rev != 0 || len(b.safe.all) > 0 {
@@ -210,7 +213,7 @@ func TestServiceThatHangsIsEnded(t *testing.T) {
 		b.cloud.Reply(role, openaitest.Reply{Hang: true})
 	}
 	begun := time.Now()
-	r, err := b.Test(t.Context(), olga, b.draft("api_key", rightKey), text.English)
+	r, err := b.Test(t.Context(), olga, b.draft("api_key", rightKey), text.English, 1)
 	if err != nil || time.Since(begun) > 5*time.Second {
 		t.Fatalf("%v, after %v", err, time.Since(begun))
 	}
@@ -225,7 +228,7 @@ func TestServiceThatHangsIsEnded(t *testing.T) {
 func TestAddressesThatAreNotAsked(t *testing.T) {
 	b := newBench(t, "")
 	for _, at := range []string{"http://169.254.169.254/v1", "http://[fe80::1]/v1", "http://[::ffff:169.254.1.1]:80/v1"} {
-		_, err := b.Test(t.Context(), olga, b.draft("api_key", rightKey, "base_url", at), text.English)
+		_, err := b.Test(t.Context(), olga, b.draft("api_key", rightKey, "base_url", at), text.English, 1)
 		if wrong, ok := errors.AsType[*MistakesError](err); !ok || wrong.All[0].Field != "base_url" {
 			t.Errorf("%s: %v", at, err)
 		}
@@ -282,7 +285,7 @@ func TestSaveAndEdit(t *testing.T) {
 	typed["base_url"] = "https://evil.example/v1"
 	for name, f := range map[string]func() error{
 		"saved":  func() error { _, err := b.Services.Plan(t.Context(), olga, same); return err },
-		"tested": func() error { _, err := b.Test(t.Context(), olga, same, text.English); return err },
+		"tested": func() error { _, err := b.Test(t.Context(), olga, same, text.English, 1); return err },
 	} {
 		if wrong, ok := errors.AsType[*MistakesError](f()); !ok || wrong.All[0].Field != "api_key" || wrong.All[0].ID != "services/key-again" {
 			t.Errorf("another host, %s: %+v", name, wrong)
