@@ -21,6 +21,7 @@ import (
 	"xiaozhi/console/talk"
 	"xiaozhi/console/talks"
 	"xiaozhi/console/tools"
+	"xiaozhi/console/trials"
 	"xiaozhi/console/ui"
 	"xiaozhi/console/waterfall"
 	"xiaozhi/internal/access"
@@ -38,6 +39,7 @@ type Parts struct {
 
 	Overview overview.Source
 	Agents   agents.Options
+	Trials   trials.Options
 	Doctor   doctor.Source
 	Setup    setup.Source
 	Services services.Source
@@ -73,6 +75,7 @@ func New(p Parts) (*Console, error) {
 		people.Files,
 		devices.Files,
 		agents.Files,
+		trials.Files,
 		conversations.Files,
 		talk.Files, talk.Scripts, waterfall.Files,
 		doctor.Files,
@@ -92,6 +95,7 @@ func New(p Parts) (*Console, error) {
 		people.New(site, door, p.People),
 		devices.New(site, door, p.Devices),
 		agents.New(site, p.Agents),
+		trials.New(site, p.Trials),
 		conversations.New(site, p.Talks),
 		talk.New(site, p.Talk),
 		checkup,

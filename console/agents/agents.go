@@ -59,15 +59,15 @@ type Stock interface {
 	Check(name string, doc []byte) []Flaw // what is wrong with settings
 }
 
-// Role is what services do in a chain.
+// Role names services that do the same in a chain.
 type Role struct {
 	Key   string   // of the settings of agents
 	All   []string // services of those who have no own chain
 	Names []string // services that can be named
 }
 
-// Voice is one that is known.
-type Voice struct{ Name, Title string }
+// Voice is one that is known of a service.
+type Voice struct{ Name, Title, Service string }
 
 // Tool is one that agents can be given.
 type Tool struct{ Name, Source, About string }
@@ -216,7 +216,7 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request) {
 	p.site.Show(w, r, "agents", ui.Content{Title: p.site.Say(r, "agents/title"), Data: l})
 }
 
-// undo is how an agent that was deleted comes back; nil: it is there, or who asks may not bring it back.
+// undo tells how a deleted agent comes back; nil: it is there, or who asks may not bring it back.
 func (p *Page) undo(r *http.Request, name string) *undo {
 	if a, err := p.o.Book.One(r, name); err == nil && a.From == "store" {
 		return nil

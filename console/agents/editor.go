@@ -196,7 +196,7 @@ func (p *Page) make(w http.ResponseWriter, r *http.Request) {
 	p.edit(w, r, e, f)
 }
 
-// fieldOf is where it stands why a new agent was not kept.
+// fieldOf names the field at which it stands why a new agent was not kept.
 func fieldOf(err error) string {
 	if refusal, ok := errors.AsType[*roster.RefusalError](err); ok && refusal.About("agents/taken", "agents/name") {
 		return "name"
@@ -339,7 +339,7 @@ func (p *Page) tried(w http.ResponseWriter, r *http.Request, e *editor, f *ui.Fo
 	return true
 }
 
-// preview is what a model would be sent.
+// preview shows a model's request.
 func (p *Page) preview(ctx context.Context, r *http.Request, f *ui.Form, set settings) (*lab.Prompt, error) {
 	device := f.Get("preview-device")
 	if !slices.ContainsFunc(p.o.Stock.Devices(r), func(d Device) bool { return d.ID == device }) {

@@ -28,8 +28,13 @@ var sections = []struct {
 func (s *Site) nav(lang text.Lang, p account.Person, path string) []Link {
 	words := s.tongue[lang].words
 	at, _, _ := strings.Cut(strings.TrimPrefix(path, Prefix), "/")
-	if at == "users" || at == "log" {
+	switch at {
+	case "users", "log":
 		at = "settings"
+	case "trials":
+		at = "agents"
+	case "costs":
+		at = "overview"
 	}
 	var all []Link
 	for _, sec := range sections {

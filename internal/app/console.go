@@ -22,6 +22,7 @@ import (
 	"xiaozhi/console/people"
 	"xiaozhi/console/setup"
 	"xiaozhi/console/tools"
+	"xiaozhi/console/trials"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
@@ -57,6 +58,7 @@ func openConsole(a *App, f *factory) error {
 		Agents: agentpages.Options{Book: a.crew.api(a.web.guard, a.stored), Lab: a.web.lab.Lab, Stock: a.web.stock},
 		Tools:  toolsOf{a, f},
 		Change: changing(a),
+		Trials: trialsOf(a),
 	})
 	if err != nil {
 		return err
@@ -73,6 +75,7 @@ func openConsole(a *App, f *factory) error {
 		all.Changed(tools.Topic, "")
 	})
 	a.seen.fleet.Follow(pageWatcher{all}.DeviceChanged) // as long as the program runs
+	a.web.lab.Lab.Follow(func(run string) { all.Changed(trials.Topic, run) })
 	a.crew.told = func() {
 		all.Changed(agentpages.AllTopic, "")
 		all.Changed(agentpages.OneTopic, "")
@@ -293,37 +296,6 @@ func pages(a *App) []access.Route {
 		return nil
 	}
 	return a.web.console.Routes()
-}
-
-// talkOf tells the page Talk what there is.
-type talkOf struct{ *App }
-
-// Agents names those that are everybody's, or the person's own.
-func (a talkOf) Agents(p account.Person) []string {
-	return slices.DeleteFunc(a.crew.Names(), func(name string) bool {
-		made, there := a.crew.roster.Get(name)
-		return there && made.Owner != "" && made.Owner != p.ID && !p.Is(account.Owner)
-	})
-}
-
-// LastTurn returns the last turn of a device that was kept.
-func (a talkOf) LastTurn(ctx context.Context, device string) (*store.Turn, error) {
-	last, err := a.stored.Turns.List(ctx, device, store.Page{Limit: 1})
-	if err != nil || len(last) == 0 {
-		return nil, err
-	}
-	return &last[0], nil
-}
-
-// DeviceOwner is whose a device is.
-func (a talkOf) DeviceOwner(ctx context.Context, device string) (string, error) {
-	return deviceOwner(a.stored)(ctx, device)
-}
-
-// HTTPSPort is that of the listener for browsers.
-func (a talkOf) HTTPSPort() string {
-	_, port, _ := net.SplitHostPort(a.cfg.Server.TLS.Listen)
-	return port
 }
 
 // setupOf tells the setup what there is.

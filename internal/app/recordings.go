@@ -3,7 +3,9 @@ package app
 import (
 	"context"
 	"log/slog"
+	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"xiaozhi/agent/record"
 	"xiaozhi/console/talks"
 	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/recording"
@@ -102,4 +105,35 @@ func talkRoutes(a *App) []access.Route {
 		return t.Programs()
 	}
 	return nil
+}
+
+// talkOf tells the page Talk what there is.
+type talkOf struct{ *App }
+
+// Agents names those that are everybody's, or the person's own.
+func (a talkOf) Agents(p account.Person) []string {
+	return slices.DeleteFunc(a.crew.Names(), func(name string) bool {
+		made, there := a.crew.roster.Get(name)
+		return there && made.Owner != "" && made.Owner != p.ID && !p.Is(account.Owner)
+	})
+}
+
+// LastTurn returns the last turn of a device that was kept.
+func (a talkOf) LastTurn(ctx context.Context, device string) (*store.Turn, error) {
+	last, err := a.stored.Turns.List(ctx, device, store.Page{Limit: 1})
+	if err != nil || len(last) == 0 {
+		return nil, err
+	}
+	return &last[0], nil
+}
+
+// DeviceOwner is whose a device is.
+func (a talkOf) DeviceOwner(ctx context.Context, device string) (string, error) {
+	return deviceOwner(a.stored)(ctx, device)
+}
+
+// HTTPSPort is that of the listener for browsers.
+func (a talkOf) HTTPSPort() string {
+	_, port, _ := net.SplitHostPort(a.cfg.Server.TLS.Listen)
+	return port
 }

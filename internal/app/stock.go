@@ -2,16 +2,21 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
+	"xiaozhi/connection/identity"
 	"xiaozhi/console/agents"
+	"xiaozhi/console/trials"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/roster"
 	"xiaozhi/internal/text"
 	"xiaozhi/providers/catalog"
 	"xiaozhi/providers/service"
@@ -84,7 +89,7 @@ func (s agentStock) Voices() (all []agents.Voice) {
 			for _, v := range voices {
 				if role.Key == "tts" && !known[v.Name] {
 					known[v.Name] = true
-					all = append(all, agents.Voice{Name: v.Name, Title: cmp.Or(v.Title, name)})
+					all = append(all, agents.Voice{Name: v.Name, Title: cmp.Or(v.Title, name), Service: name})
 				}
 			}
 		}
@@ -145,4 +150,73 @@ func (s agentStock) Check(name string, doc []byte) (all []agents.Flaw) {
 		all = append(all, agents.Flaw{Key: key, In: map[text.Lang]string{text.English: english, text.Chinese: e.Chinese}})
 	}
 	return all
+}
+
+// trialStock tells what can be tried beside the talks.
+type trialStock struct {
+	agentStock
+
+	book *roster.API
+}
+
+// Names lists the agents that who asks may know of; mine: those that they may change.
+func (s trialStock) Names(r *http.Request, mine bool) (all []string) {
+	who := access.PersonOf(r)
+	for _, a := range s.book.All(r) {
+		if !mine || a.From != "settings" && (who.Is(account.Owner) || a.Owner != "" && a.Owner == who.ID) {
+			all = append(all, a.Name)
+		}
+	}
+	return all
+}
+
+// Change implements [trials.Stock].
+func (s trialStock) Change(r *http.Request, agent string, patch []byte) error {
+	if !slices.Contains(s.Names(r, true), agent) {
+		return account.ErrForbidden
+	}
+	return s.book.Change(r, agent, patch)
+}
+
+// Sides implements [trials.Stock].
+func (s trialStock) Sides(ctx context.Context, turn string) (user, reply bool, err error) {
+	all, err := s.app.stored.Recordings.Of(ctx, turn)
+	for _, one := range all {
+		if one.EndsAt.After(time.Now()) {
+			user, reply = user || one.Side == "user", reply || one.Side == "reply"
+		}
+	}
+	return user, reply, err
+}
+
+// DeviceOwner implements [trials.Stock].
+func (s trialStock) DeviceOwner(ctx context.Context, device string) (string, error) {
+	return deviceOwner(s.app.stored)(ctx, identity.ParseID(device))
+}
+
+// TurnOwner implements [trials.Stock].
+func (s trialStock) TurnOwner(ctx context.Context, turn string) (string, error) {
+	return s.app.web.lab.TurnOwner(ctx, turn)
+}
+
+// Talk implements [trials.Stock].
+func (s trialStock) Talk(ctx context.Context, turn string) (string, error) {
+	talk, err := s.app.stored.Talks.OfTurn(ctx, turn)
+	return talk.ID, err
+}
+
+// Did implements [trials.Stock].
+func (s trialStock) Did(r *http.Request, act, object string, err error) {
+	s.app.web.guard.Did(r, act, object, err)
+}
+
+// Currency implements [trials.Stock].
+func (s trialStock) Currency() string { return s.app.cfg.Console.Currency }
+
+// Zone implements [trials.Stock].
+func (s trialStock) Zone() *time.Location { return s.app.cfg.Server.Zone() }
+
+// trialsOf connects the pages of trials with the program.
+func trialsOf(a *App) trials.Options {
+	return trials.Options{Lab: a.web.lab.Lab, Stock: trialStock{a.web.stock, a.crew.api(a.web.guard, a.stored)}}
 }

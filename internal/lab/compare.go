@@ -158,8 +158,7 @@ func (l *Lab) estimate(cast Cast, turns []Kept) Cost {
 
 // Compare begins to have two setups answer kept turns, one after the other. Nothing of it is kept with the device.
 func (l *Lab) Compare(person string, order CompareOrder, turns []Kept) (*Run, error) {
-	return l.runs.Start(person, "compare", compareTime, func(ctx context.Context, r *Run) error {
-		r.expect(len(turns))
+	return l.runs.Start(person, "compare", len(turns), compareTime, func(ctx context.Context, r *Run) error {
 		a, err := l.cast(ctx, order.Device, order.A, order.Sound, !order.Speak)
 		if err != nil {
 			return err

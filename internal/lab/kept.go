@@ -91,7 +91,7 @@ func read(t store.Turn, rows, before []store.Message, calls []store.Call, readRo
 	return k, nil
 }
 
-// original is what came of the turn, to be compared with trials: its recogniser counts where one of theirs has worked.
+// original returns what came of the turn, to be compared with trials: its recogniser counts where one of theirs has worked.
 func (k *Kept) original(trials ...Result) Result {
 	r := k.Result
 	if r.Sums.TTFS+r.Sums.TTFB == 0 {

@@ -55,6 +55,9 @@ func (l *Lab) Close() {
 	l.clips.close()
 }
 
+// Follow is [Runs.Follow].
+func (l *Lab) Follow(told func(run string)) { l.runs.Follow(told) }
+
 // Find returns a run of a person.
 func (l *Lab) Find(person, id string) (*Run, error) { return l.runs.Find(person, id) }
 
@@ -104,8 +107,7 @@ const replayTime = 2 * time.Minute
 
 // Replay begins to answer a kept turn again. Nothing of it is kept with the device.
 func (l *Lab) Replay(person string, k Kept, order ReplayOrder) (*Run, error) {
-	return l.runs.Start(person, "replay", replayTime, func(ctx context.Context, r *Run) error {
-		r.expect(1)
+	return l.runs.Start(person, "replay", 1, replayTime, func(ctx context.Context, r *Run) error {
 		in := k.Input
 		if order.ASR != "" || order.Sound {
 			pcm, err := l.o.Sound(ctx, k.ID)

@@ -386,23 +386,23 @@ func TestRunsAtOnce(t *testing.T) {
 		o := NewRuns(t.Context())
 		wait := func(ctx context.Context, _ *Run) error { <-ctx.Done(); return nil }
 		for _, who := range []string{"a", "b", "c"} {
-			if _, err := o.Start(who, "x", time.Minute, wait); err != nil {
+			if _, err := o.Start(who, "x", 1, time.Minute, wait); err != nil {
 				t.Error(err)
 			}
 		}
-		if _, err := o.Start("d", "x", time.Minute, wait); err == nil {
+		if _, err := o.Start("d", "x", 1, time.Minute, wait); err == nil {
 			t.Error("too many at once")
 		}
 		time.Sleep(2 * time.Minute)
 		for range keptRuns + 5 {
-			r, err := o.Start("d", "x", time.Minute, func(context.Context, *Run) error { return nil })
+			r, err := o.Start("d", "x", 1, time.Minute, func(context.Context, *Run) error { return nil })
 			over(t, r, err)
 		}
 		if len(o.all) > keptRuns {
 			t.Errorf("%d runs are kept", len(o.all))
 		}
 		o.Close()
-		if _, err := o.Start("a", "x", time.Minute, wait); err == nil {
+		if _, err := o.Start("a", "x", 1, time.Minute, wait); err == nil {
 			t.Error("it is closed")
 		}
 	})

@@ -101,16 +101,20 @@ func (a *API) deviceOwner(r *http.Request) (string, error) {
 	return a.DeviceOwner(r.Context(), a.Device(r.PathValue("id")))
 }
 
-// turnOwner returns whose the device of a turn is. A turn that is not there is nobody's.
 func (a *API) turnOwner(r *http.Request) (string, error) {
-	t, _, _, err := a.Lab.o.Turns.Get(r.Context(), r.PathValue("id"))
+	return a.TurnOwner(r.Context(), r.PathValue("id"))
+}
+
+// TurnOwner returns whose the device of a turn is. A turn that is not there is nobody's.
+func (a *API) TurnOwner(ctx context.Context, turn string) (string, error) {
+	t, _, _, err := a.Lab.o.Turns.Get(ctx, turn)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	return a.DeviceOwner(r.Context(), t.DeviceID)
+	return a.DeviceOwner(ctx, t.DeviceID)
 }
 
 // mayUse looks whether the one who asks may know of the agents of setups.

@@ -39,6 +39,7 @@ type Run struct {
 	Began  time.Time
 
 	cancel context.CancelCauseFunc
+	told   func() // somebody, of each change
 
 	mu      sync.Mutex
 	state   RunState
@@ -74,9 +75,6 @@ func (r *Run) Snapshot(after int) (Snapshot, <-chan struct{}) {
 	return s, r.changed
 }
 
-// expect says how many rows there will be.
-func (r *Run) expect(n int) { r.change(func() { r.of = n }) }
-
 // add adds a row, and puts what it all comes to in the place of what it came to before.
 func (r *Run) add(row, summary any) {
 	r.change(func() { r.rows, r.summary = append(r.rows, row), summary })
@@ -84,10 +82,11 @@ func (r *Run) add(row, summary any) {
 
 func (r *Run) change(f func()) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	f()
 	close(r.changed)
 	r.changed = make(chan struct{})
+	r.mu.Unlock()
+	r.told()
 }
 
 // end notes how the work has ended.
@@ -114,8 +113,9 @@ type Runs struct {
 	stop  context.CancelFunc
 	work  sync.WaitGroup
 
-	mu  sync.Mutex
-	all []*Run // the oldest first
+	mu   sync.Mutex
+	all  []*Run // the oldest first
+	told func(run string)
 }
 
 // NewRuns makes an owner of runs, which have the values of ctx.
@@ -124,14 +124,31 @@ func NewRuns(ctx context.Context) *Runs {
 	return &Runs{stop: stop, begin: func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }}
 }
 
+// Follow has told called with the number of each run that changes from now on. It must not wait.
+func (o *Runs) Follow(told func(run string)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.told = told
+}
+
+// tell says that a run has changed.
+func (o *Runs) tell(run string) {
+	o.mu.Lock()
+	told := o.told
+	o.mu.Unlock()
+	if told != nil {
+		told(run)
+	}
+}
+
 // Close ends all runs and waits for them.
 func (o *Runs) Close() {
 	o.stop()
 	o.work.Wait()
 }
 
-// Start begins some work for a person, who may have none going on ([Busy]), within a time.
-func (o *Runs) Start(person, kind string, limit time.Duration, work func(ctx context.Context, r *Run) error) (*Run, error) {
+// Start begins some work of so many rows for a person, who may have none going on ([Busy]), within a time.
+func (o *Runs) Start(person, kind string, of int, limit time.Duration, work func(ctx context.Context, r *Run) error) (*Run, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.tidy()
@@ -148,7 +165,8 @@ func (o *Runs) Start(person, kind string, limit time.Duration, work func(ctx con
 		cancel(nil)
 		return nil, refuse(Busy, "lab/busy-all")
 	}
-	r := &Run{ID: store.NewID(), Kind: kind, Person: person, Began: time.Now(), state: Running, cancel: cancel, changed: make(chan struct{})}
+	r := &Run{ID: store.NewID(), Kind: kind, Person: person, Began: time.Now(), state: Running, of: of, cancel: cancel, changed: make(chan struct{})}
+	r.told = func() { o.tell(r.ID) }
 	o.all = append(o.all, r)
 	o.work.Go(func() {
 		ctx, stop := context.WithTimeout(ctx, limit)

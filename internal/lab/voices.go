@@ -143,8 +143,7 @@ func (l *Lab) Voices(person, sentence string, all []Voice) (*Run, error) {
 			return nil, refuse(Invalid, "lab/speed")
 		}
 	}
-	return l.runs.Start(person, "voices", voicesTime, func(ctx context.Context, r *Run) error {
-		r.expect(len(all))
+	return l.runs.Start(person, "voices", len(all), voicesTime, func(ctx context.Context, r *Run) error {
 		for _, v := range all {
 			row := l.speak(ctx, person, sentence, v)
 			if ctx.Err() != nil {

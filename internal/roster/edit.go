@@ -100,6 +100,13 @@ func (a *API) Save(r *http.Request, name string, base int, doc []byte, note stri
 	return err
 }
 
+// Change is [Roster.Patch] for the one who asks.
+func (a *API) Change(r *http.Request, name string, patch []byte) error {
+	_, err := a.Roster.Patch(r.Context(), Author{Name: access.PersonOf(r).Name}, name, patch)
+	a.Guard.Did(r, "agent.set", name, err)
+	return err
+}
+
 // Restore is [Roster.Restore] for the one who asks.
 func (a *API) Restore(r *http.Request, name string, rev int) error {
 	_, err := a.Roster.Restore(r.Context(), Author{Name: access.PersonOf(r).Name}, name, rev)

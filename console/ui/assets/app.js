@@ -1,4 +1,4 @@
-// The script of every page but Talk: forms are sent without losing what was typed, and live parts are replaced.
+// The script of every page: forms are sent without losing what was typed.
 import { html, swap } from "./page.js";
 import { follow } from "./live.js";
 
@@ -16,7 +16,7 @@ function lost(words) {
   note.textContent = words;
 }
 
-// send posts a form and shows the page that comes back. A server that is gone leaves the form as it is.
+// send posts a form and shows the answer. Without one the form stays as it is.
 async function send(form, button) {
   const data = new FormData(form, button);
   const file = form.enctype === "multipart/form-data";
@@ -52,7 +52,7 @@ document.addEventListener("keydown", (event) => {
 document.querySelector("[data-errors]")?.focus();
 follow(lost);
 
-// Small conveniences: a code from the address of the page, and copying.
+// A code from the address of the page, and copying.
 function dress() {
   const code = document.getElementById("f-code");
   if (code && location.hash.length > 1) {

@@ -1,11 +1,13 @@
-// Turns text of the server into parts of the page. It alone may: the server has escaped all that others wrote.
+// Makes parts of the page from text of the server, which has escaped all that others wrote.
 const rules = globalThis.trustedTypes
   ? trustedTypes.createPolicy("console", { createHTML: (text) => text })
   : { createHTML: (text) => text };
 
-// html reads a page or a part of one.
+// html reads a page or a part of one, as with script.
 export function html(text) {
-  return new DOMParser().parseFromString(rules.createHTML(text), "text/html");
+  const page = new DOMParser().parseFromString(rules.createHTML(text), "text/html");
+  page.querySelectorAll("noscript").forEach((e) => e.remove());
+  return page;
 }
 
 // swap shows another page in the place of this one, but for what does not differ.
