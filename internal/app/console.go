@@ -67,6 +67,7 @@ func openConsole(a *App, f *factory) error {
 	a.life.atEnd(a.seen.devices.Log.Follow(func(id string) {
 		all.Changed(doctorpage.Topic, "")
 		all.Changed(doctorpage.TopicContact, id)
+		pageWatcher{all}.deviceCalled(id) // one that asks where to connect holds no conversation
 	}))
 	a.life.atEnd(a.seen.doctor.Follow(func() { all.Changed(doctorpage.Topic, "") }))
 	a.outside.devices.Watch(pageWatcher{all})
@@ -88,11 +89,15 @@ func openConsole(a *App, f *factory) error {
 type pageWatcher struct{ console *console.Console }
 
 func (w pageWatcher) DeviceChanged(id string) {
+	w.deviceCalled(id)
+	w.console.Changed(tools.Topic, "")
+}
+
+func (w pageWatcher) deviceCalled(id string) {
 	w.console.Changed(overview.Topic, "")
 	w.console.Changed(setup.Topic, "")
 	w.console.Changed(devices.AllTopic, "")
 	w.console.Changed(devices.OneTopic, id)
-	w.console.Changed(tools.Topic, "")
 }
 
 func (w pageWatcher) TranscriptChanged(id string) { w.console.Changed(devices.OneTopic, id) }
