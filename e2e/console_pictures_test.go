@@ -32,7 +32,7 @@ func TestConsolePictures(t *testing.T) {
 			for _, lang := range []string{"en", "zh"} {
 				for _, dark := range []bool{false, true} {
 					tab.Screen(width, 800, dark)
-					tab.Go(s.base() + "/console/" + path + "?lang=" + lang)
+					tab.Go(inLang(s, path, lang))
 					picture, err := png.Decode(bytes.NewReader(tab.Picture()))
 					if err != nil {
 						t.Fatal(err)
@@ -41,7 +41,7 @@ func TestConsolePictures(t *testing.T) {
 				}
 			}
 		}
-		name := strings.NewReplacer("/", "-", ":", "").Replace(path) + ".png"
+		name := strings.NewReplacer("/", "-", ":", "", "?", "-", "=", "-").Replace(path) + ".png"
 		if err := os.WriteFile(filepath.Join(dir, name), encoded(t, sheet(all)), 0o600); err != nil {
 			t.Fatal(err)
 		}

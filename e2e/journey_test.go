@@ -147,7 +147,7 @@ func (v *visitor) words(id string, values ...any) string {
 // sees waits until the page shows a text.
 func (v *visitor) sees(text string) {
 	v.t.Helper()
-	v.Await(fmt.Sprintf(`document.body.innerText.replace(/\s+/g, " ").includes(%q)`, strings.Join(strings.Fields(text), " ")))
+	v.Await(fmt.Sprintf(`document.body?.innerText.replace(/\s+/g, " ").includes(%q)`, strings.Join(strings.Fields(text), " ")))
 }
 
 // reads waits until the page shows the words of an id.

@@ -124,6 +124,8 @@ func (t *Tab) note(event any) {
 		t.went(e.Request.URL)
 	case *network.EventWebSocketCreated:
 		t.went(e.URL)
+	case *page.EventJavascriptDialogOpening:
+		t.trouble = append(t.trouble, "a dialog: "+e.Message)
 	case *runtime.EventExceptionThrown:
 		t.trouble = append(t.trouble, exceptionText(e.ExceptionDetails))
 	case *runtime.EventConsoleAPICalled:
@@ -161,6 +163,13 @@ func (t *Tab) Clean() {
 	for _, what := range t.trouble {
 		t.tb.Errorf("the browser complains: %s", what)
 	}
+}
+
+// Trouble tells what the browser has complained of.
+func (t *Tab) Trouble() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Concat(t.trouble, t.foreign)
 }
 
 // Do carries out actions.
@@ -283,14 +292,6 @@ func exceptionText(e *runtime.ExceptionDetails) string {
 		return e.Exception.Description
 	}
 	return e.Text
-}
-
-// Heard tells what went to the loudspeaker since the page was opened, or since the last Deaf: when it began and ended, by the clock
-// of the page in ms, how long it was heard, and how loud it was at most.
-func (t *Tab) Heard() (first, last, loud, peak float64) {
-	t.tb.Helper()
-	all := value[[]float64](t, `[__sound.first, __sound.last, __sound.loud, __sound.peak]`)
-	return all[0], all[1], all[2], all[3]
 }
 
 // Begun tells how long after its first packet had arrived the first sound went to the loudspeaker, in ms, to 20 ms.
