@@ -17,6 +17,7 @@ import (
 	"xiaozhi/console/overview"
 	"xiaozhi/console/people"
 	"xiaozhi/console/services"
+	"xiaozhi/console/settings"
 	"xiaozhi/console/setup"
 	"xiaozhi/console/talk"
 	"xiaozhi/console/talks"
@@ -25,6 +26,7 @@ import (
 	"xiaozhi/console/ui"
 	"xiaozhi/console/waterfall"
 	"xiaozhi/internal/access"
+	changes "xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
 )
 
@@ -49,6 +51,7 @@ type Parts struct {
 	Talks    *talks.Talks // nil: nothing is kept
 	Tools    tools.Source
 	Change   tools.Settings // nil: nothing is changed
+	Settings *changes.Settings
 }
 
 // Console is all pages. Its methods may be called at the same time.
@@ -80,6 +83,7 @@ func New(p Parts) (*Console, error) {
 		talk.Files, talk.Scripts, waterfall.Files,
 		doctor.Files,
 		tools.Files,
+		settings.Files,
 	}})
 	if err != nil {
 		return nil, err
@@ -100,6 +104,7 @@ func New(p Parts) (*Console, error) {
 		talk.New(site, p.Talk),
 		checkup,
 		tools.New(site, door, p.Tools, p.Change),
+		settings.New(site, p.Settings),
 	} {
 		c.routes = append(c.routes, page.Routes()...)
 		topics = append(topics, page.Topics()...)

@@ -20,6 +20,7 @@ import (
 	doctorpage "xiaozhi/console/doctor"
 	"xiaozhi/console/overview"
 	"xiaozhi/console/people"
+	settingspage "xiaozhi/console/settings"
 	"xiaozhi/console/setup"
 	"xiaozhi/console/tools"
 	"xiaozhi/console/trials"
@@ -54,7 +55,7 @@ func openConsole(a *App, f *factory) error {
 			Fleet: a.seen.fleet, Letters: a.outside.letters, Book: bookOf{a}, ID: identity.ParseID, Owner: deviceOwner(a.stored),
 			Find: func(id string) (remote.Device, error) { return a.outside.devices.Find(id) }, Transcript: transcriptOf(a),
 		},
-		Doctor: doctorOf{a}, Services: servicesOf(a),
+		Doctor: doctorOf{a}, Services: servicesOf(a), Settings: a.settings,
 		Agents: agentpages.Options{Book: a.crew.api(a.web.guard, a.stored), Lab: a.web.lab.Lab, Stock: a.web.stock},
 		Tools:  toolsOf{a, f},
 		Change: changing(a),
@@ -81,6 +82,7 @@ func openConsole(a *App, f *factory) error {
 		all.Changed(agentpages.AllTopic, "")
 		all.Changed(agentpages.OneTopic, "")
 	}
+	a.settings.Follow(func() { all.Changed(settingspage.Topic, "") })
 	a.seen.tail.tell(func() { all.Changed(people.LogTopic, "") })
 	return nil
 }

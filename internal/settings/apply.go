@@ -43,7 +43,7 @@ func (s *Settings) Apply(ctx context.Context, by account.Person, planID string) 
 		}
 		p = fresh
 	}
-	return s.commit(ctx, p, by, "", nil)
+	return s.commit(ctx, m, p, by, "", nil)
 }
 
 // revisionName is a revision in the audit; "" of none.
@@ -56,7 +56,7 @@ func revisionName(n int) string {
 
 // commit keeps a revision and puts it in force. Whoever calls it is alone. why says for what the one before is taken back;
 // before is the watch under which that was, if it is.
-func (s *Settings) commit(ctx context.Context, p *planned, by account.Person, note string, undone *watch) (Revision, error) {
+func (s *Settings) commit(ctx context.Context, m Machine, p *planned, by account.Person, note string, undone *watch) (Revision, error) {
 	was, why := s.state(), ""
 	if undone != nil {
 		why = note
@@ -68,7 +68,7 @@ func (s *Settings) commit(ctx context.Context, p *planned, by account.Person, no
 		p.drop()
 		return Revision{}, err
 	}
-	health := s.machineNow().Health()
+	health := m.Health()
 	applying, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTime)
 	defer cancel()
 	if err := p.stage.Apply(applying); err != nil {
@@ -123,7 +123,7 @@ func (s *Settings) Undo(ctx context.Context, by account.Person, n int) (r Revisi
 		p.drop()
 		return Revision{}, err
 	}
-	return s.commit(ctx, p, by, message.Both("settings/undoes", n), nil)
+	return s.commit(ctx, m, p, by, message.Both("settings/undoes", n), nil)
 }
 
 // reverse lists the edits that take back what a revision changed.

@@ -42,14 +42,8 @@ func (s *Settings) Keys() []Key {
 	return all
 }
 
-// Export writes all settings in force that were set, as config.yaml has them, with references to secrets. left names the
-// secrets that stand in files by themselves and are left out.
-func (s *Settings) Export() (doc []byte, left []string, err error) {
-	return Document(s.Current(), false)
-}
-
 // Document writes settings that were set, as config.yaml has them: plain with secrets and variables put in, else with
-// references to them.
+// references to them. left names the secrets that stand in files by themselves and are left out then.
 func Document(c *config.Config, plain bool) (doc []byte, left []string, err error) {
 	tree, left := c.Tree(plain)
 	doc, err = yaml.Marshal(tree)

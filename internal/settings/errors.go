@@ -66,7 +66,7 @@ func (e *InvalidError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// In is what is wrong in a language, a line each.
+// In says in a language what is wrong, a line each.
 func (e *InvalidError) In(lang text.Lang) string {
 	var lines []string
 	for _, p := range e.Problems {
@@ -75,7 +75,7 @@ func (e *InvalidError) In(lang text.Lang) string {
 	return strings.Join(lines, "\n")
 }
 
-// Problem is what is wrong with a key, in a language, with its name in front.
+// Problem says in a language what is wrong with a key, with its name in front.
 func Problem(lang text.Lang, p *config.Error) string {
 	said := p.English
 	if lang == text.Chinese && p.Chinese != "" {
@@ -106,7 +106,7 @@ func (e *PinnedError) Error() string {
 	return message.Both("settings/pinned", strings.Join(e.Path, "."), e.Origin.Place)
 }
 
-// In is what the error says in a language.
+// In says so in one language.
 func (e *PinnedError) In(lang text.Lang) string {
 	return message.In(lang, "settings/pinned", strings.Join(e.Path, "."), e.Origin.Place)
 }

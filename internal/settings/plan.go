@@ -63,6 +63,11 @@ func (s *Settings) plan(ctx context.Context, by account.Person, base int, edits 
 		p.drop()
 		return nil, err
 	}
+	return s.tested(ctx, p)
+}
+
+// tested tests a plan, and keeps it for those who look at it.
+func (s *Settings) tested(ctx context.Context, p *planned) (*Plan, error) {
 	testing, cancel := context.WithTimeout(ctx, testTime)
 	defer cancel()
 	p.Tests = p.stage.Tests(testing)
@@ -73,6 +78,27 @@ func (s *Settings) plan(ctx context.Context, by account.Person, base int, edits 
 	s.waiting.keep(p)
 	shown := p.Plan
 	return &shown, nil
+}
+
+// Again checks, builds and tests the edits of a plan once more, of what is in force now, whatever others have set.
+func (s *Settings) Again(ctx context.Context, by account.Person, id string) (*Plan, error) {
+	m, err := s.builder()
+	if err != nil {
+		return nil, err
+	}
+	old := s.waiting.take(by.Name, id)
+	if old == nil {
+		return nil, ErrNoPlan
+	}
+	p := &planned{Plan: Plan{ID: newID(), By: by.Name, At: time.Now(), Left: old.Left}, kind: old.kind, gone: old.gone}
+	if err := s.make(ctx, p, m, s.state(), by, old.edits); err != nil {
+		p.drop()
+		s.waiting.keep(old)
+		return nil, err
+	}
+	p.names, old.names = old.names, nil // the edits refer to them
+	old.drop()
+	return s.tested(ctx, p)
 }
 
 // make checks edits of what is in force, and builds the server that they ask for.

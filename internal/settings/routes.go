@@ -56,7 +56,7 @@ type ShownHeld struct {
 	Problems []ShownProblem `json:"problems"`
 }
 
-// ShownProblem is what is wrong with a key.
+// ShownProblem says why a key is refused.
 type ShownProblem struct {
 	Path    []string `json:"path,omitempty"`
 	Message string   `json:"message"` // in both languages
@@ -179,11 +179,11 @@ type problem struct {
 }
 
 func (a *API) show(w http.ResponseWriter, _ *http.Request) {
-	access.Answer(w, http.StatusOK, a.Settings.Shown())
+	access.Answer(w, http.StatusOK, Describe(a.Settings))
 }
 
-// Shown describes all settings to programs.
-func (s *Settings) Shown() Shown {
+// Describe describes all settings to programs.
+func Describe(s *Settings) Shown {
 	out := Shown{Revision: s.Revision(), Values: []ShownValue{}}
 	if err := s.Changeable(); err != nil {
 		out.Why = both(err)
@@ -343,7 +343,7 @@ func (a *API) revisions(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) export(w http.ResponseWriter, r *http.Request) {
-	doc, left, err := a.Settings.Export()
+	doc, left, err := Document(a.Settings.Current(), false)
 	a.Guard.Did(r, "settings.export", "", err)
 	if err != nil {
 		a.Guard.Fail(w, r, err)

@@ -164,6 +164,11 @@ func TestTwoEditors(t *testing.T) {
 		if again, err := b.Planned(bert(), third.ID); err != nil || len(again.Changes) != 1 {
 			t.Error("what was typed is gone:", err)
 		}
+		if again, err := b.Again(t.Context(), bert(), third.ID); err != nil || again.Base != 4 || again.Changes[0].Old != "Four" {
+			t.Error(again, err)
+		} else if _, err := b.Apply(t.Context(), bert(), again.ID); err != nil || b.Current().Agent.Name != "Three" {
+			t.Error(err)
+		}
 		if _, err := b.Plan(t.Context(), anna(), 9, []Edit{set("agent.name", "x")}); !errors.Is(err, ErrNoneSuch) {
 			t.Error(err)
 		}
@@ -412,7 +417,7 @@ func TestSecrets(t *testing.T) {
 			for _, k := range b.Keys() {
 				all.WriteString(asText(k.Value.Value))
 			}
-			doc, _, _ := b.Export()
+			doc, _, _ := Document(b.Current(), false)
 			return all.String() + string(doc)
 		}
 		if _, err := b.Apply(t.Context(), anna(), p.ID); err != nil {
@@ -469,7 +474,7 @@ func TestExportImport(t *testing.T) {
 		b := start(t, "providers: {mine: {type: openai, base_url: 'http://127.0.0.1/v1', model: m, api_key: '${KEY}'}}\n", "voice: {barge_in: 400ms}\n", "KEY=k")
 		defer b.end()
 		b.change(anna(), 0, set("agent.name", "Momo"), set("voice.idle_close", "70s"), set("llm", []any{"mine", "rules"}))
-		doc, left, err := b.Export()
+		doc, left, err := Document(b.Current(), false)
 		if err != nil || len(left) != 0 {
 			t.Fatal(err, left)
 		}

@@ -45,7 +45,8 @@ func (s *Settings) observe(revision int, was state, before Health, undone *watch
 	ctx, stop := context.WithCancel(s.alive)
 	w := &watch{Watch: Watch{Revision: revision, Until: time.Now().Add(watchTime)}, was: was, before: before, beyond: beyond, stop: stop}
 	s.watch = w
-	s.watching.Go(func() { s.follow(ctx, w) })
+	m := s.machine
+	s.watching.Go(func() { s.follow(ctx, m, w) })
 }
 
 // Watching tells of the watch that goes on; nil: there is none.
@@ -59,15 +60,8 @@ func (s *Settings) Watching() *Watch {
 	return &shown
 }
 
-// machineNow is the server that runs.
-func (s *Settings) machineNow() Machine {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.machine
-}
-
 // follow looks at the server until the time of a watch is over or ctx ends.
-func (s *Settings) follow(ctx context.Context, w *watch) {
+func (s *Settings) follow(ctx context.Context, m Machine, w *watch) {
 	tick := time.NewTicker(watchEach)
 	defer tick.Stop()
 	end := time.NewTimer(time.Until(w.Until))
@@ -81,7 +75,7 @@ func (s *Settings) follow(ctx context.Context, w *watch) {
 		case <-ctx.Done():
 			return
 		}
-		now := s.machineNow().Health()
+		now := m.Health()
 		if now.Ready {
 			unready = 0
 		} else {
@@ -166,6 +160,6 @@ func (s *Settings) goBack(ctx context.Context, w *watch, why string) error {
 	if p.stage, err = m.Build(ctx, p.next.config); err != nil {
 		return err
 	}
-	_, err = s.commit(context.WithoutCancel(ctx), p, account.Person{}, why, w)
+	_, err = s.commit(context.WithoutCancel(ctx), m, p, account.Person{}, why, w)
 	return err
 }
