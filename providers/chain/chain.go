@@ -46,7 +46,14 @@ type Options struct {
 	// LastResort names members that are no language models and so run only when
 	// all others have failed. A member may also say so itself: LastResort() bool.
 	LastResort []string
+	// Breakers are those of members that are in other chains too, or were in another one before, by their names. The
+	// others have their own.
+	Breakers map[string]*Breaker
 }
+
+// Breaker remembers how a member answers, for all chains that it is in. The zero value has seen nothing. It must not be
+// copied, and belongs to chains of one kind.
+type Breaker struct{ breaker breaker }
 
 // named is a member of any chain.
 type named interface{ Name() string }
@@ -54,7 +61,7 @@ type named interface{ Name() string }
 // list holds the members of a chain and decides which are asked, and when.
 type list[P named] struct {
 	members  []P
-	breakers []breaker
+	breakers []*breaker
 	opts     Options
 	op       string // for errors and the log: "recognize", "think", "speak" or "converse"
 }
@@ -67,7 +74,15 @@ func newList[P named](members []P, o Options, op string) (list[P], error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return list[P]{members: slices.Clone(members), breakers: make([]breaker, len(members)), opts: o, op: op}, nil
+	l := list[P]{members: slices.Clone(members), opts: o, op: op}
+	for _, m := range members {
+		if shared := o.Breakers[m.Name()]; shared != nil {
+			l.breakers = append(l.breakers, &shared.breaker)
+		} else {
+			l.breakers = append(l.breakers, &breaker{})
+		}
+	}
+	return l, nil
 }
 
 // Name returns the name of the first member.
@@ -212,7 +227,7 @@ func isContext(err error) bool {
 // out), half open (one call may try it).
 type breaker struct {
 	mu    sync.Mutex
-	most  int       // failures in a row until it opens; 0 means maxFailures. It does not change
+	most  int       // failures in a row until it opens; 0 means maxFailures
 	fails int       // in a row
 	until time.Time // open until then, if fails has reached most
 	tries bool      // a call tries an open member
@@ -251,6 +266,13 @@ func (b *breaker) rests() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.fails >= b.limit() && time.Now().Before(b.until)
+}
+
+// opensAfter sets how many failures in a row open it.
+func (b *breaker) opensAfter(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.most = n
 }
 
 func (b *breaker) limit() int { return cmp.Or(b.most, maxFailures) }

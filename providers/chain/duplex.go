@@ -24,7 +24,7 @@ func NewDuplex(members []providers.Duplex, o Options) (*Duplex, error) {
 		return nil, err
 	}
 	for i := range l.breakers {
-		l.breakers[i].most = 1
+		l.breakers[i].opensAfter(1)
 	}
 	return &Duplex{l}, nil
 }

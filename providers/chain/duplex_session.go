@@ -362,7 +362,7 @@ func (s *duplexSession) take(d providers.DuplexDelta) {
 func (a *duplexAnswer) end(ctx context.Context, err error) {
 	r := &a.record
 	r.Took, r.Outcome = time.Since(r.Asked), timeline.Answered
-	switch b := &a.s.breakers[a.member]; {
+	switch b := a.s.breakers[a.member]; {
 	case a.left && !a.begun, err != nil && (isContext(err) || a.s.ended() != nil):
 		r.Outcome = timeline.Left
 		b.released()

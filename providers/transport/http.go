@@ -44,6 +44,17 @@ type HTTP struct {
 	busy        atomic.Int64 // requests under way, their replies' bodies included
 	multiplexed atomic.Bool  // HTTP/2: one connection is enough for all requests
 	warming     atomic.Bool  // a connection is being opened in advance
+	retired     atomic.Bool  // no connection is kept
+}
+
+// Retire has a client of [NewHTTPClient] keep no connection from now on: those that wait are closed, and those of
+// requests that go on with them. It can still be used, for a new connection each time.
+func Retire(c *http.Client) {
+	t, ok := c.Transport.(*HTTP)
+	if ok {
+		t.retired.Store(true)
+	}
+	c.CloseIdleConnections()
 }
 
 // NewHTTPClient makes the client that all roles of one section share: it keeps
@@ -168,7 +179,12 @@ func (t *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	t.multiplexed.Store(resp.ProtoMajor == 2)
 	noteDate(req, resp)
-	resp.Body = &countedBody{ReadCloser: resp.Body, done: done}
+	resp.Body = &countedBody{ReadCloser: resp.Body, done: func() {
+		done()
+		if t.retired.Load() {
+			t.CloseIdleConnections()
+		}
+	}}
 	unpack(resp)
 	return resp, nil
 }
