@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/audio"
@@ -81,8 +82,10 @@ type Stats struct {
 
 // Recorder owns the folder of recordings and the goroutine that writes there. A nil Recorder records nothing.
 type Recorder struct {
-	o   Options
-	dir folder
+	o     Options
+	keep  atomic.Int64 // Options.Keep
+	quota atomic.Int64 // Options.Quota
+	dir   folder
 
 	mu      sync.Mutex
 	waiting []Turn
@@ -112,8 +115,17 @@ func New(ctx context.Context, o Options) *Recorder {
 	if r.o.write == nil {
 		r.o.write = r.dir.write
 	}
+	r.SetLimits(o.Keep, o.Quota)
 	go r.run(ctx)
 	return r
+}
+
+// SetLimits puts others in the place of Keep and Quota of the options. What is there already is looked at within an hour.
+func (r *Recorder) SetLimits(keep time.Duration, quota int64) {
+	if r != nil {
+		r.keep.Store(int64(keep))
+		r.quota.Store(quota)
+	}
 }
 
 // Put takes the sound of a turn that was handed to the store. It never waits.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"xiaozhi/audio"
 	"xiaozhi/store"
@@ -67,7 +68,7 @@ func (r *Recorder) files(ctx context.Context, t *Turn) (rows []store.Recording, 
 			return nil, errors.Join(err, r.remove(rows))
 		}
 		rows = append(rows, store.Recording{
-			TurnID: t.ID, Side: side.name, Path: path, Length: side.packets.Length(), Bytes: int(size), EndsAt: t.At.Add(r.o.Keep),
+			TurnID: t.ID, Side: side.name, Path: path, Length: side.packets.Length(), Bytes: int(size), EndsAt: t.At.Add(time.Duration(r.keep.Load())),
 		})
 	}
 	return rows, nil
@@ -110,14 +111,14 @@ func (r *Recorder) remove(rows []store.Recording) (err error) {
 
 // makeRoom deletes the oldest recordings until there is room for so many bytes more.
 func (r *Recorder) makeRoom(ctx context.Context, more int64) error {
-	if more > r.o.Quota {
+	if more > r.quota.Load() {
 		return fmt.Errorf("%w: %d bytes", errQuota, more)
 	}
 	used, err := r.o.Table.Bytes(ctx)
 	if err != nil {
 		return err
 	}
-	for over := int64(used) + more - r.o.Quota; over > 0; {
+	for over := int64(used) + more - r.quota.Load(); over > 0; {
 		old, err := r.o.Table.Oldest(ctx, page)
 		if err != nil || len(old) == 0 {
 			return err
@@ -147,7 +148,7 @@ func (r *Recorder) delist(ctx context.Context, old []store.Recording) error {
 
 // tidy deletes what is too old, what is too much, and files that no row names.
 func (r *Recorder) tidy(ctx context.Context) error {
-	if err := r.o.Table.Shorten(ctx, r.o.Keep); err != nil { // a device may have got fewer days
+	if err := r.o.Table.Shorten(ctx, time.Duration(r.keep.Load())); err != nil { // a device may have got fewer days
 		return err
 	}
 	for {

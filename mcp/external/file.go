@@ -240,6 +240,8 @@ func (set *Set) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-set.other:
+			set.reload(ctx)
 		}
 		if now := stampOf(set.options.File); now != last {
 			last = now
@@ -251,13 +253,18 @@ func (set *Set) watch(ctx context.Context) {
 // reload reads the file and applies it. One that is broken changes nothing.
 func (set *Set) reload(ctx context.Context) {
 	configs := make(map[string]Config)
-	maps.Copy(configs, set.options.Servers)
+	set.mu.Lock()
+	ours := set.ours
+	set.mu.Unlock()
+	maps.Copy(configs, ours)
 	more, problems, err := CheckFile(ctx, set.options.File, set.options.Secrets)
 	if err != nil {
 		set.log.Error("file of mcp servers is broken; the servers stay as they were", "file", set.options.File, "err", err)
 		running := make(map[string]error)
 		for _, s := range set.list(nil) {
-			running[s.name] = err
+			if _, set := ours[s.name]; !set {
+				running[s.name] = err
+			}
 		}
 		set.unusable(nil, err)
 		set.apply(ctx, configs, running)
@@ -273,7 +280,7 @@ func (set *Set) reload(ctx context.Context) {
 		}
 		configs[name] = c
 	}
-	for name := range set.options.Servers {
+	for name := range ours {
 		delete(problems, name)
 	}
 	set.unusable(problems, nil)

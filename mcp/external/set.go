@@ -36,8 +36,10 @@ type Set struct {
 
 	mu      sync.Mutex
 	servers map[string]*Server
-	peers   map[string]*peer // by the name they were given
-	leftOut []Status         // whose entries cannot be used
+	peers   map[string]*peer  // by the name they were given
+	leftOut []Status          // whose entries cannot be used
+	ours    map[string]Config // of the settings, that win over those of the file
+	other   chan struct{}     // room for one: ours are others now
 }
 
 var _ mcp.Group = (*Set)(nil)
@@ -50,9 +52,27 @@ func NewSet(o Options) *Set {
 	if o.Poll <= 0 {
 		o.Poll = 2 * time.Second
 	}
-	set := &Set{options: o, log: o.Log, servers: make(map[string]*Server), peers: make(map[string]*peer)}
+	set := &Set{
+		options: o, log: o.Log, servers: make(map[string]*Server), peers: make(map[string]*peer), ours: o.Servers, other: make(chan struct{}, 1),
+	}
 	set.options.changed = set.changed
 	return set
+}
+
+// SetServers puts other servers in the place of those of the options: new ones begin, those that changed begin anew, and
+// those that are not among them end. It does not wait for any of that.
+func (set *Set) SetServers(servers map[string]Config) {
+	set.mu.Lock()
+	same := reflect.DeepEqual(servers, set.ours)
+	set.ours = servers
+	set.mu.Unlock()
+	if same {
+		return
+	}
+	select {
+	case set.other <- struct{}{}:
+	default: // they will be looked at anyway
+	}
 }
 
 // Start starts all servers and the watch over the file, and returns at once. The

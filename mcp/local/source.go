@@ -35,6 +35,8 @@ type Options struct {
 // Source is the server's own tools, as an mcp.Source. One serves all devices.
 // It has no goroutines. All methods may be called at the same time.
 type Source struct {
+	o Options
+
 	mu       sync.Mutex
 	started  bool
 	ended    bool
@@ -52,7 +54,7 @@ func New(o Options) *Source {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Source{handlers: make(map[string]Handler), calls: make(map[uint64]context.CancelCauseFunc)}
+	s := &Source{o: o, handlers: make(map[string]Handler), calls: make(map[uint64]context.CancelCauseFunc)}
 	all := definitions()
 	for _, e := range registry(o) {
 		s.add(e.tool(all[e.name]), e.handler)
@@ -83,6 +85,24 @@ func (s *Source) SetRoles(names []string) {
 	}
 	delete(s.handlers, e.name)
 	s.tools = slices.DeleteFunc(s.tools, func(t mcp.Tool) bool { return t.Name == e.name })
+}
+
+// SetPages says which pages weather and news are read from, from now on; without one, its tool is not offered. It may be
+// called at any time.
+func (s *Source) SetPages(weather, news Outside) {
+	o, all := s.o, definitions()
+	o.Weather, o.News = weather, news
+	now := registry(o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range []string{"get_weather", "get_news"} {
+		if i := slices.IndexFunc(now, func(e entry) bool { return e.name == name }); i >= 0 {
+			s.add(now[i].tool(all[name]), now[i].handler)
+			continue
+		}
+		delete(s.handlers, name)
+		s.tools = slices.DeleteFunc(s.tools, func(t mcp.Tool) bool { return t.Name == name })
+	}
 }
 
 // AddTool adds a tool, or replaces the one of that name. It may be called at any time.

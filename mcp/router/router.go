@@ -69,7 +69,7 @@ const maxKnown = 512
 // sources. All methods may be called at the same time.
 type Router struct {
 	options Options
-	gate    Gate
+	limits  atomic.Pointer[limits]
 	narrow  atomic.Pointer[Gate] // of whom the device talks to; nil: all that the settings offer
 	log     *slog.Logger
 	device  queue           // calls to the device
@@ -92,7 +92,6 @@ func New(o Options, sources ...mcp.Source) *Router {
 	life, end := context.WithCancel(context.Background()) // no caller's: a call may outlive its caller, until Close
 	rt := &Router{
 		options: o,
-		gate:    NewGate(o.Rules),
 		log:     o.Log,
 		device:  queue{limit: maxWaiting},
 		life:    life,
@@ -100,11 +99,7 @@ func New(o Options, sources ...mcp.Source) *Router {
 		running: make(map[string]struct{}),
 		warned:  make(map[string]struct{}),
 	}
-	for _, pattern := range slices.Concat(o.Allow, o.Deny, o.Confirm, o.Jobs) {
-		if _, err := path.Match(pattern, ""); err != nil {
-			rt.warnOnce("tool pattern is malformed", "", pattern, slog.Any("err", err))
-		}
-	}
+	rt.SetLimits(Limits{Rules: o.Rules, Kinds: o.Kinds, Jobs: o.Jobs})
 	for _, s := range sources {
 		rt.Add(s)
 	}
@@ -118,6 +113,29 @@ func (rt *Router) Add(s mcp.Source) {
 	if s != nil && !slices.Contains(rt.sources, s) {
 		rt.sources = append(rt.sources, s)
 	}
+}
+
+// Limits hold the part of the options that may change while the router is used.
+type Limits struct {
+	Rules
+	Kinds map[string]mcp.Kind
+	Jobs  []string
+}
+
+// limits are Limits with the gate of their rules.
+type limits struct {
+	Limits
+	gate Gate
+}
+
+// SetLimits puts other limits in the place of those of the options, from now on. A call that was prepared is run.
+func (rt *Router) SetLimits(l Limits) {
+	for _, pattern := range slices.Concat(l.Allow, l.Deny, l.Confirm, l.Jobs) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			rt.warnOnce("tool pattern is malformed", "", pattern, slog.Any("err", err))
+		}
+	}
+	rt.limits.Store(&limits{l, NewGate(l.Rules)})
 }
 
 // Restrict hides, from now on, what these rules deny or do not allow, beside what the
@@ -156,7 +174,7 @@ func (rt *Router) placed() []placedOffer {
 	out := make([]placedOffer, 0, count)
 	for i, s := range sources {
 		for _, tool := range lists[i] {
-			if tool.Name == "" || tool.UserOnly() || rt.gate.Hides(tool, mcp.FunctionName(tool.Name)) {
+			if tool.Name == "" || tool.UserOnly() || rt.limits.Load().gate.Hides(tool, mcp.FunctionName(tool.Name)) {
 				continue
 			}
 			out = append(out, placedOffer{Offer: Offer{Tool: tool}, source: s})
@@ -171,8 +189,8 @@ func (rt *Router) placed() []placedOffer {
 	for i, name := range mcp.FunctionNames(names) {
 		out[i].LLMName = name
 		tool := out[i].Tool
-		out[i].Kind, out[i].Why = mcp.ExplainKind(tool, rt.options.Kinds)
-		_, job := mcp.FitsTool(rt.options.Jobs, tool, name, mcp.FunctionName(tool.Name))
+		out[i].Kind, out[i].Why = mcp.ExplainKind(tool, rt.limits.Load().Kinds)
+		_, job := mcp.FitsTool(rt.limits.Load().Jobs, tool, name, mcp.FunctionName(tool.Name))
 		out[i].Job = tool.Job || job
 		out[i].Consent = rt.decide(out[i].Offer, mcp.ByModel, false).Decision == Asks
 		if name != mcp.FunctionName(names[i]) {
@@ -192,7 +210,7 @@ func (rt *Router) decide(o Offer, by mcp.Asker, consented bool) Verdict {
 			return Verdict{Denied, why, "router/denied"}
 		}
 	}
-	return rt.gate.Decide(Case{Tool: o.Tool, Names: names, By: by, Consented: consented})
+	return rt.limits.Load().gate.Decide(Case{Tool: o.Tool, Names: names, By: by, Consented: consented})
 }
 
 // schema is the compiled schema of a tool; one that is broken stands for any object.

@@ -49,12 +49,12 @@ func (rt *Router) Survey() []Listed {
 // hidden describes a tool that the model is not offered.
 func (rt *Router) hidden(tool mcp.Tool) Listed {
 	l := Listed{Offer: Offer{Tool: tool}, Hidden: Replaced}
-	l.Kind, l.Why = mcp.ExplainKind(tool, rt.options.Kinds)
-	_, job := mcp.FitsTool(rt.options.Jobs, tool, mcp.FunctionName(tool.Name))
+	l.Kind, l.Why = mcp.ExplainKind(tool, rt.limits.Load().Kinds)
+	_, job := mcp.FitsTool(rt.limits.Load().Jobs, tool, mcp.FunctionName(tool.Name))
 	l.Job = tool.Job || job
 	names := []string{mcp.FunctionName(tool.Name)}
-	l.Asks, l.Consent = rt.gate.asks(tool, names)
-	why, denied := rt.gate.hides(tool, names)
+	l.Asks, l.Consent = rt.limits.Load().gate.asks(tool, names)
+	why, denied := rt.limits.Load().gate.hides(tool, names)
 	if narrow := rt.narrow.Load(); !denied && narrow != nil {
 		why, denied = narrow.hides(tool, names)
 	}

@@ -75,7 +75,7 @@ func (a *alarms) Expects(now time.Time) bool {
 	ringing := len(a.open) > 0
 	a.mu.Unlock()
 	next := a.next.Load()
-	return ringing || next != 0 && time.UnixMilli(next).Sub(now) <= a.book.o.KeepOpen
+	return ringing || next != 0 && time.UnixMilli(next).Sub(now) <= a.book.limits.Load().keepOpen
 }
 
 // Detach gives back what was not told.

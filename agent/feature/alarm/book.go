@@ -1,12 +1,14 @@
 package alarm
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/internal/wire"
@@ -51,6 +53,7 @@ type Options struct {
 // All methods may be called at any time.
 type Book struct {
 	o       Options
+	limits  atomic.Pointer[limits]
 	queue   *queue       // of the book's own work on the store
 	setting sync.RWMutex // held to read while a reminder is added, to write while timers are moved
 
@@ -70,12 +73,6 @@ func New(ctx context.Context, o Options) *Book {
 	if o.Store == nil {
 		o.Store = NewMemory()
 	}
-	if o.Most == 0 {
-		o.Most = 32
-	}
-	if o.KeepOpen == 0 {
-		o.KeepOpen = 30 * time.Minute
-	}
 	if o.Up == nil {
 		began := time.Now()
 		o.Up = func() time.Duration { return time.Since(began) }
@@ -84,10 +81,22 @@ func New(ctx context.Context, o Options) *Book {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	b := &Book{o: o, there: map[string]*alarms{}, unwritten: map[string]bool{}}
+	b.SetLimits(o.Most, o.KeepOpen)
 	b.looks.look = func() { b.queue.do(b.look) }
 	b.queue = newQueue(ctx, storeLimit) // what was told is still committed when the program is asked to end
 	b.clock.begin(o.Up)
 	return b
+}
+
+// limits are those of [Options].
+type limits struct {
+	most     int
+	keepOpen time.Duration
+}
+
+// SetLimits puts others in the place of Most and KeepOpen of the options. What is more already stays.
+func (b *Book) SetLimits(most int, keepOpen time.Duration) {
+	b.limits.Store(&limits{cmp.Or(most, 32), cmp.Or(keepOpen, 30*time.Minute)})
 }
 
 // Start takes up what an earlier run of the program has left in the store.

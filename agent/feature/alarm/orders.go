@@ -84,7 +84,7 @@ func (a *alarms) set(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (thin
 	a.adding.Unlock()
 	if err != nil {
 		if errors.Is(err, ErrFull) {
-			err = refuse(lang, "agent/timer-many", a.book.o.Most)
+			err = refuse(lang, "agent/timer-many", a.book.limits.Load().most)
 		}
 		return think.Handled{}, err
 	}
@@ -136,7 +136,7 @@ func (a *alarms) confirm(r Reminder, now time.Time) string {
 // orAsleep adds to the words about a reminder that its device may sleep when it is due,
 // if it is not kept awake until then and cannot be woken.
 func (a *alarms) orAsleep(words string, recurs bool, wait time.Duration, lang text.Lang) string {
-	if a.wakes || !recurs && wait <= a.book.o.KeepOpen {
+	if a.wakes || !recurs && wait <= a.book.limits.Load().keepOpen {
 		return words
 	}
 	return text.Join(words, a.Env().Texts.Phrase(prompts.ReminderAsleep, string(lang)))
@@ -278,7 +278,7 @@ func (b *Book) add(ctx context.Context, r Reminder) error {
 	if err != nil {
 		return err
 	}
-	if len(all) >= b.o.Most {
+	if len(all) >= b.limits.Load().most {
 		return ErrFull
 	}
 	if err := b.o.Store.Add(ctx, r); err != nil {
