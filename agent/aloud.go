@@ -211,12 +211,13 @@ func (m *microphone) read(id uint64) {
 	}
 	persona := m.c.whom.now()
 	reader := m.reader(persona, expected(m.c.rules.DeviceLang, cmp.Or(m.c.state.Learned.Lang, m.c.rules.DeviceLang, text.Chinese)))
+	report := m.o.Report
 	m.o.Go(func() {
 		defer stop()
 		defer cancel(turn.ErrDone)
 		var asked []timeline.Attempt
 		said := reader.read(timeline.WithAttempts(ctx, func(a timeline.Attempt) { asked = append(asked, a) }), sound)
 		said.Attempts = asked
-		m.o.Report(turn.Transcript{ID: id, Attempt: 1, Text: said})
+		report(turn.Transcript{ID: id, Attempt: 1, Text: said})
 	})
 }

@@ -40,6 +40,7 @@ type Conversation struct {
 	state turn.State
 
 	whom   whom
+	follow *follower
 	mic    *microphone
 	duplex *duplex
 	reply  *reply       // that runs, or is being joined; nil: none
@@ -73,32 +74,36 @@ type life struct {
 // New makes a conversation for one connection. tools must stay open until Run
 // has returned.
 func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conversation {
+	var latest *Options
+	if o.Latest != nil {
+		latest = o.Latest()
+		o = o.with(latest)
+	}
 	o = o.withDefaults()
-	end := o.Endpoint.WithDefaults()
 	c := &Conversation{
 		o: &o, out: out,
 		env: feature.Env{
 			Session: s, Texts: o.Prompts, Zone: o.Zone, Tools: tools, Log: o.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 		},
 		in: wire.NewQueue[wire.Event](), events: make(chan func(), 64), life: life{over: make(chan struct{})},
-		think: think.Options{
-			LLM: o.LLM, FastPath: o.FastPath, Prompts: o.Prompts, Name: o.Name, MaxSteps: o.MaxSteps, MaxCalls: o.MaxCalls,
-			MaxDaily: o.MaxDaily, StepTimeout: o.StepTimeout, Zone: o.Zone,
-		},
-		speak: o.speak(),
-		rules: turn.Rules{
-			Commit: end.Commit, Trigger: end.Trigger, MinSpeech: end.MinSpeech, Speculations: o.Drafts,
-			IdleClose: o.IdleClose, SlowAfter: o.SlowAfter, RecognizeTimeout: o.RecognizeTimeout, StopWords: o.StopWords,
-			NoEchoGuard: o.NoEchoGuard, Texts: o.Prompts,
-		},
 		state: turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},
 	}
-	c.whom.o = c.o
+	c.follow = &follower{c, latest}
+	c.follow.heed()
 	c.restrict(c.whom.now()) // others may call before Run knows the user's choice
 	c.mic = newMicrophone(c)
 	c.duplex = newDuplex(c)
 	c.mic.o.Sounds = c.duplex
 	return c
+}
+
+// Renew has the conversation look at its options, if nobody answers; else it does so before the next turn. It may be called
+// at any time, and does not wait.
+func (c *Conversation) Renew() {
+	select {
+	case c.events <- func() { c.recast() }:
+	default: // it has enough to do, and looks before the next turn
+	}
 }
 
 // Farewell says why a device may not talk.
@@ -113,7 +118,7 @@ type Farewell struct {
 // used.
 func NewFarewell(o Options, s wire.Session, out wire.Outbox, f Farewell) *Conversation {
 	o.VAD, o.ASR, o.LLM, o.Realtime, o.FastPath, o.Phrases, o.Features = nil, nil, nil, nil, nil, nil, nil
-	o.Persona, o.Keeper = nil, nil
+	o.Persona, o.Keeper, o.Latest, o.Limits = nil, nil, nil, nil
 	if f.Words == "" {
 		o.TTS = nil
 	}

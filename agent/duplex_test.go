@@ -193,10 +193,11 @@ func TestDuplexOfTheAgent(t *testing.T) {
 func TestDuplexInput(t *testing.T) {
 	fake := &pt.Duplex{Script: duplexSays("hello", "hi")}
 	d := &duplex{
-		whom: &whom{o: &Options{Realtime: fake}}, onset: func() {}, log: debugLog(&strings.Builder{}), kept: map[uint64]*keptSound{},
+		whom: &whom{}, onset: func() {}, log: debugLog(&strings.Builder{}), kept: map[uint64]*keptSound{},
 		child: func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(t.Context()) },
 		start: func(f func()) { f() },
 	}
+	d.whom.o.Store(&Options{Realtime: fake})
 	partner := partner{provider: fake}
 	prepare := func() {
 		d.prepare(partner, func() (providers.DuplexRequest, error) { return providers.DuplexRequest{}, nil })

@@ -210,7 +210,7 @@ func (c *Conversation) soundOf(r *reply) (s Sound) {
 
 // recorded is whose sound of a turn is kept, of that agent. A song is none of it: it is a file anyway.
 func (c *Conversation) recorded(p Persona, o *order) Record {
-	if c.o.Keeper == nil || p.Forgets || o.Music {
+	if c.whom.o.Load().Keeper == nil || p.Forgets || o.Music {
 		return RecordNone
 	}
 	return p.Record

@@ -14,13 +14,14 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/audio/echo"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/intent"
 )
 
 // microphone owns the listener of a conversation and what it needs to know of
 // the device's sound. It belongs to the conversation's goroutine.
 type microphone struct {
 	c        *Conversation
-	o        listen.Options
+	o        *listen.Options // of utterances to come; not changed once a listener has it
 	book     listen.Book
 	listener *listen.Listener // nil: nobody listens
 	stop     context.CancelCauseFunc
@@ -32,9 +33,8 @@ type microphone struct {
 
 func newMicrophone(c *Conversation) *microphone {
 	m := &microphone{c: c, heard: map[uint64]*audio.Packets{}}
-	m.o = listen.Options{
-		VAD: c.o.VAD, ASR: ears{&c.whom}, Warm: []any{warmth{&c.whom}},
-		Endpoint: c.o.Endpoint, BargeIn: c.o.BargeIn, Attempts: c.o.Drafts, Book: &m.book, Meter: c.o.Meter,
+	m.o = &listen.Options{
+		VAD: c.o.VAD, ASR: ears{&c.whom}, Warm: []any{warmth{&c.whom}}, Book: &m.book, Meter: c.o.Meter,
 		Report: c.report, Log: c.env.Log,
 		Go: func(f func()) {
 			c.life.wg.Go(func() {
@@ -47,18 +47,38 @@ func newMicrophone(c *Conversation) *microphone {
 		m.o.Record = func() bool { return c.recorded(c.whom.now(), &order{}) != RecordNone }
 		m.o.Heard = func(id uint64, packets *audio.Packets) { c.post(func() { m.hears(id, packets) }) }
 	}
-	if c.o.Phrases != nil {
-		// The device's own names: others would only be misheard.
-		m.o.Phrases = func() []string { return c.o.Phrases("en", think.Specs(c.env.Tools, true)) }
-	}
-	switch {
-	case c.o.NoEchoGuard:
-	case c.env.Session.AEC:
-		m.o.FarEnd = &echo.FarEnd{}
-	default:
-		m.o.SelfEcho = &echo.SelfEcho{}
-	}
+	m.heed(m.o)
 	return m
+}
+
+// heed has utterances to come be heard as the conversation's options say.
+func (m *microphone) heed(o *listen.Options) {
+	from := m.c.o
+	o.Endpoint, o.BargeIn, o.Attempts, o.Phrases = from.Endpoint, from.BargeIn, from.Drafts, nil
+	if phrases := from.Phrases; phrases != nil {
+		// The device's own names: others would only be misheard.
+		o.Phrases = func() []string { return phrases("en", think.Specs(m.c.env.Tools, true)) }
+	}
+	guarded := o.FarEnd != nil || o.SelfEcho != nil
+	switch {
+	case from.NoEchoGuard:
+		o.FarEnd, o.SelfEcho = nil, nil
+	case guarded:
+	case m.c.env.Session.AEC:
+		o.FarEnd = &echo.FarEnd{}
+		o.FarEnd.Open(m.c.state.Mic.Open)
+	default:
+		o.SelfEcho = &echo.SelfEcho{}
+		o.SelfEcho.Open(m.c.state.Mic.Open)
+	}
+}
+
+// renew has utterances to come be heard as the conversation's options say now.
+func (m *microphone) renew() {
+	o := *m.o
+	m.heed(&o)
+	m.o = &o
+	m.tell(listen.Renewal{Options: m.o, Silence: m.c.state.Learned.Pause.Delay(m.c.rules.Commit, intent.Undecided)})
 }
 
 // perform does what concerns the listener, and reports whether that was so.
@@ -90,7 +110,7 @@ func (m *microphone) listen(l turn.Listen) {
 		return
 	}
 	m.close(turn.ErrReplaced)
-	listener := listen.New(&m.o, l)
+	listener := listen.New(m.o, l)
 	var ctx context.Context
 	ctx, m.stop = m.o.Child()
 	m.listener = listener

@@ -14,6 +14,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -37,6 +38,14 @@ type Options struct {
 	// none. It may be called at any time and does not wait. What it returns counts from the next turn on.
 	// nil: there are those of the options and, by their names, of Prompts.
 	Persona func(name string) (Persona, bool)
+
+	// Latest returns the options as they are now: they count from the next turn on, but for those that say what the
+	// conversation is of and who is told of it: VAD, Features, Prompts, Devices, Tokens, Zone, Reply, Log, Keeper and all
+	// functions but FastPath, Phrases and Persona. It is called often, by one goroutine at a time, does not wait, and
+	// returns the same pointer as long as nothing changes. nil: they stay as they are.
+	Latest func() *Options
+	// Limits are those of the tools, from the next turn on; nil: as the router has them.
+	Limits *router.Limits
 
 	// Features are what conversations can do beside answering; their names differ.
 	Features []feature.Feature
@@ -93,6 +102,15 @@ type Options struct {
 	// Meter sees the sound of the microphone, at 16 kHz, before anything is found in it. It must neither wait nor keep it,
 	// and may be called by two goroutines at the same time, while the device changes its mode. nil: nobody looks.
 	Meter func(pcm []int16)
+}
+
+// with returns the options with what of others counts from the next turn on.
+func (o Options) with(latest *Options) Options {
+	now := *latest
+	now.VAD, now.Features, now.Prompts, now.Devices, now.Tokens, now.Zone = o.VAD, o.Features, o.Prompts, o.Devices, o.Tokens, o.Zone
+	now.Reply, now.Log, now.Keeper = o.Reply, o.Log, o.Keeper
+	now.Latest, now.Recall, now.Report, now.Phase, now.Meter = o.Latest, o.Recall, o.Report, o.Phase, o.Meter
+	return now
 }
 
 func (o Options) withDefaults() Options {

@@ -21,6 +21,7 @@ func (c *Conversation) perform(e turn.Effect) {
 	case turn.Remember:
 		c.remember(c.reply)
 		c.reply = nil // with its buffers and its encoder: most devices are silent most of the time
+		c.follow.renew()
 	case turn.Discard:
 		c.env.Log.Debug("speculation discarded", "turn", e.Turn, "cause", c.reply.out.cause)
 		c.void.Add(c.reply.times)

@@ -90,7 +90,7 @@ func (o *Options) persona(name string) (p Persona, ok bool) {
 // whom owns the choice of whom the device talks to. The conversation makes it; now may
 // be called at any time.
 type whom struct {
-	o      *Options
+	o      atomic.Pointer[Options]
 	chosen atomic.Pointer[role] // by the user; nil: the device's own
 }
 
@@ -98,16 +98,17 @@ func (w *whom) choose(r role) { w.chosen.Store(&r) }
 
 // over reports whether a role has ended because the device was given an agent since.
 func (w *whom) over(r role) bool {
-	own, _ := w.o.persona("")
+	own, _ := w.o.Load().persona("")
 	return r.name != "" && r.given != own.Given
 }
 
 // now returns whom the device talks to, as the agents are at this moment. A role gives way to the device's own agent
 // when it is not there any more, or when the device was given an agent since.
 func (w *whom) now() Persona {
-	own, _ := w.o.persona("")
+	o := w.o.Load()
+	own, _ := o.persona("")
 	if r := w.chosen.Load(); r != nil && r.name != "" && r.given == own.Given {
-		if p, ok := w.o.persona(r.name); ok {
+		if p, ok := o.persona(r.name); ok {
 			return p
 		}
 	}
@@ -162,8 +163,11 @@ func (w warmth) Warm(ctx context.Context) error {
 // Persona returns whom the device talks to. It may be called at any time.
 func (c *Conversation) Persona() Persona { return c.whom.now() }
 
-// recast has the rules heed whom the device talks to now.
+// recast has the rules heed whom the device talks to now. While nobody answers, other options count from now on.
 func (c *Conversation) recast() Persona {
+	if c.reply == nil {
+		c.follow.renew()
+	}
 	if c.whom.over(c.dev.role) { // for good, also if the device is given the one of before
 		c.dev.role = role{}
 		c.whom.choose(c.dev.role)

@@ -76,6 +76,7 @@ type Listener struct {
 	watching bool        // a reply is spoken: interim texts are wanted
 	due      *time.Timer // the silence has lasted long enough
 	speech   *speech     // the utterance that goes on; nil: none
+	next     *Options    // of the utterances after it; nil: as they are
 	tape     *tape       // of it; nil: its packets are not wanted
 }
 
@@ -90,8 +91,14 @@ func (l *Listener) Mode() wire.Mode { return l.mode }
 // Put hands over a copy of a microphone packet. It never waits.
 func (l *Listener) Put(p wire.Packet) { l.in.Put(p) }
 
+// Renewal is a command: the utterances to come are heard with other options, and the first ends with that silence.
+type Renewal struct {
+	Options *Options
+	Silence time.Duration
+}
+
 // Tell hands over a command: [turn.Listen], [turn.Mute], [turn.EndUtterance],
-// [turn.Watch], [turn.Expect] or [turn.AwaitSilence], in order with the packets. The error is
+// [turn.Watch], [turn.Expect], [turn.AwaitSilence] or [Renewal], in order with the packets. The error is
 // [wire.ErrOverrun] if the listener hangs.
 func (l *Listener) Tell(e turn.Effect) error { return l.in.Post(e) }
 
@@ -108,7 +115,7 @@ func (l *Listener) Run(ctx context.Context) (err error) {
 	if err := l.prepare(); err != nil {
 		return err
 	}
-	defer l.detector.close()
+	defer func() { l.detector.close() }()
 	stalled := time.NewTimer(time.Hour)
 	defer stalled.Stop()
 	l.due = time.NewTimer(time.Hour)
@@ -141,11 +148,7 @@ func (l *Listener) Run(ctx context.Context) (err error) {
 }
 
 func (l *Listener) prepare() (err error) {
-	far := l.o.FarEnd
-	if l.mode != wire.Realtime {
-		far = nil // the microphone is closed while the device plays
-	}
-	if l.decoder, err = newDecoder(far, l.o.Book, l.o.Log); err != nil {
+	if l.decoder, err = newDecoder(l.far(), l.o.Book, l.o.Log); err != nil {
 		return err
 	}
 	if l.detector, err = newDetector(l.o.VAD, l.o.Endpoint); err != nil {
@@ -155,6 +158,42 @@ func (l *Listener) prepare() (err error) {
 	l.preroll = audio.NewPreRoll(audio.Recognition.Rate, l.ahead())
 	l.record()
 	return nil
+}
+
+// far returns what is to be taken out of the microphone.
+func (l *Listener) far() *echo.FarEnd {
+	if l.mode != wire.Realtime {
+		return nil // the microphone is closed while the device plays
+	}
+	return l.o.FarEnd
+}
+
+// renew takes the options of the utterances to come, once none goes on.
+func (l *Listener) renew() {
+	if l.next == nil || l.speech != nil {
+		return
+	}
+	before := l.o
+	l.o, l.next = l.next, nil
+	if l.o.FarEnd != before.FarEnd {
+		if decoder, err := newDecoder(l.far(), l.o.Book, l.o.Log); err == nil {
+			l.decoder = decoder
+		} else {
+			l.o.Log.Warn("the sound is decoded as before", "err", err)
+		}
+	}
+	if l.o.Endpoint != before.Endpoint {
+		detector, err := newDetector(l.o.VAD, l.o.Endpoint)
+		if err != nil {
+			l.o.Log.Warn("the end of speech is found as before", "err", err)
+			return
+		}
+		l.detector.close()
+		l.detector = detector
+		l.detector.endpoint.SetCommit(l.silence)
+		l.preroll = audio.NewPreRoll(audio.Recognition.Rate, l.ahead())
+	}
+	l.record()
 }
 
 // ahead returns the length of the sound from before an utterance was noticed that belongs to it: what comes before voice, and the voice that
@@ -180,11 +219,13 @@ func (l *Listener) take(it wire.Item[turn.Effect]) {
 		return
 	}
 	switch e := it.Event.(type) {
+	case Renewal:
+		l.next, l.silence = e.Options, e.Silence
 	case turn.Mute:
 		l.muted = true
 		l.drop(turn.ErrReplaced)
 	case turn.Listen:
-		l.muted, l.watching, l.epoch, l.quiet = false, false, e.Epoch, 0
+		l.muted, l.watching, l.epoch, l.quiet, l.silence = false, false, e.Epoch, 0, e.Silence
 		l.drop(turn.ErrReplaced)
 		l.decoder.reset()
 		l.preroll.Take()
@@ -202,6 +243,7 @@ func (l *Listener) take(it wire.Item[turn.Effect]) {
 			l.detector.endpoint.Await(e.Silence)
 		}
 	}
+	l.renew()
 }
 
 // hear takes in sound that has come at a time. In manual mode all of it is the
@@ -293,6 +335,7 @@ func (l *Listener) commit(silence time.Duration) {
 	}
 	l.record()
 	s.end(l.epoch, silence)
+	l.renew()
 }
 
 // drop forgets the utterance that goes on.

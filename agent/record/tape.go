@@ -92,11 +92,13 @@ func (t *Tape) count(what string) int {
 
 // Wrap begins the recording, and wraps the engines of a conversation and what
 // its router looks at pictures with. Sound caches and voice levels are made
-// anew, for what other conversations have left in them nobody could replay.
+// anew, for what other conversations have left in them nobody could replay. The conversation keeps the options that it
+// begins with: others would have to be recorded too.
 func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Options) {
 	if t == nil {
 		return o, l
 	}
+	o.Latest, o.Limits = nil, nil
 	b := &Begin{
 		Version: Version, Began: t.began, Session: t.session, Settings: settingsOf(o), Limits: settingsOf(l),
 		Has: Has{
