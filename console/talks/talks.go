@@ -45,7 +45,7 @@ type Options struct {
 	Store *store.Store
 	Sound Sound
 	Guard Guard
-	Days  int            // for how long sound is kept
+	Days  func() int     // for how long sound is kept
 	Zone  *time.Location // nil: UTC
 }
 
@@ -229,10 +229,14 @@ func (t *Talks) NoSound(turn *Turn, lang text.Lang) string {
 			return ""
 		}
 	}
+	days := 0
+	if t.o.Days != nil {
+		days = t.o.Days()
+	}
 	for _, r := range turn.Recordings {
 		return message.In(lang, "talks/sound-ended", t.date(r.EndsAt))
 	}
-	return message.In(lang, "talks/no-sound", t.date(turn.At), t.o.Days)
+	return message.In(lang, "talks/no-sound", t.date(turn.At), days)
 }
 
 func (t *Talks) date(at time.Time) string { return at.In(t.o.Zone).Format("2006-01-02") }

@@ -74,7 +74,7 @@ func newHome(t *testing.T) *home {
 	t.Cleanup(func() { _ = h.db.Close() })
 	accounts := account.New(account.Options{Store: h.db, Seal: plainSealer{}, Cost: account.Cost{Memory: 64, Passes: 1, Lanes: 1}})
 	guard := access.New(access.Options{Accounts: accounts, Log: slog.New(slog.DiscardHandler)})
-	h.talks = New(Options{Store: h.db, Sound: h.sound, Guard: guard, Days: 7})
+	h.talks = New(Options{Store: h.db, Sound: h.sound, Guard: guard, Days: func() int { return 7 }})
 	if h.mux, err = guard.Mux(slices.Concat(h.talks.Routes(), h.talks.Programs())); err != nil {
 		t.Fatal(err)
 	}

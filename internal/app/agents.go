@@ -25,14 +25,12 @@ import (
 
 // workshop makes the engines of agents while devices talk; an [engines.Maker] does.
 type workshop interface {
-	Remake(ctx context.Context, cfg *config.Config, changed string) (all map[string]engines.Chains, drop func(), err error)
-	Sweep()
+	Remake(ctx context.Context, cfg *config.Config, texts *prompts.Set, changed string) (engines.Set, error)
 }
 
 // crew owns the agents that people have made, as the cast plays them: beside those of the settings, which win where
 // both have one of a name.
 type crew struct {
-	cfg    *config.Config // of files and environment
 	texts  *prompts.Set
 	roster *roster.Roster
 	cast   *cast         // set before devices connect, as what follows
@@ -41,7 +39,12 @@ type crew struct {
 	ahead  func(ctx context.Context) error // speaks phrases ahead in the voices of agents; nil: nobody does
 	log    *slog.Logger
 
+	changing sync.Mutex        // held while agents or settings change, from what is made for them to its use
+	docs     map[string]string // of the agents that people have made, by name
+
 	mu      sync.RWMutex
+	engines engines.Set       // of now
+	cfg     *config.Config    // of files, environment and console
 	now     *config.Config    // with the agents that people have made
 	trouble map[string]string // why one of them is not used, by name
 
@@ -63,7 +66,8 @@ func openCrew(ctx context.Context, cfg *config.Config, stored *store.Store, text
 	if c.roster, err = roster.Open(ctx, roster.Options{Records: records, Users: c, Log: log}); err != nil {
 		return nil, err
 	}
-	c.now, c.trouble = c.with(c.roster.Docs())
+	c.docs = c.roster.Docs()
+	c.now, c.trouble = c.with(cfg, c.docs)
 	for _, name := range slices.Sorted(maps.Keys(c.trouble)) {
 		log.Warn("an agent cannot be used", "agent", name, "why", c.trouble[name])
 	}
@@ -79,18 +83,18 @@ func (c *crew) unusable() error {
 	return errors.Join(all...)
 }
 
-// with returns the settings with agents that people have made, and why some of those cannot be used.
-func (c *crew) with(docs map[string]string) (*config.Config, map[string]string) {
-	all, trouble := *c.cfg, map[string]string{}
-	all.Agents = maps.Clone(c.cfg.Agents)
+// with returns settings with agents that people have made, and why some of those cannot be used.
+func (c *crew) with(cfg *config.Config, docs map[string]string) (*config.Config, map[string]string) {
+	all, trouble := *cfg, map[string]string{}
+	all.Agents = maps.Clone(cfg.Agents)
 	if all.Agents == nil {
 		all.Agents = map[string]config.Persona{}
 	}
 	for name, doc := range docs {
-		if _, fixed := c.cfg.Agents[name]; fixed {
+		if _, fixed := cfg.Agents[name]; fixed {
 			continue
 		}
-		p, err := c.cfg.ReadAgent(name, []byte(doc), c.texts.Names())
+		p, err := cfg.ReadAgent(name, []byte(doc), c.texts.Names())
 		if err != nil {
 			trouble[name] = err.Error()
 			continue
@@ -108,7 +112,7 @@ func (c *crew) agentOf(device string) string {
 
 // revision is that of an agent that people have made and that is used; 0: the settings or a prompt make it.
 func (c *crew) revision(name string) int {
-	if _, fixed := c.cfg.Agents[name]; fixed {
+	if _, fixed := c.base().Agents[name]; fixed {
 		return 0
 	}
 	c.mu.RLock()
@@ -123,33 +127,65 @@ func (c *crew) revision(name string) int {
 
 // Stage implements [roster.Users].
 func (c *crew) Stage(ctx context.Context, docs map[string]string, changed string) (apply, drop func(), err error) {
-	all, trouble := c.with(docs)
+	c.changing.Lock()
+	defer func() {
+		if err != nil {
+			c.changing.Unlock()
+		}
+	}()
+	all, trouble := c.with(c.base(), docs)
 	if why, ok := trouble[changed]; ok {
 		return nil, nil, errors.New(why)
 	}
 	if _, err := mainPrompt(all, c.texts, ""); err != nil {
 		return nil, nil, errors.New(message.Both("agents/first", changed))
 	}
-	made, drop, err := c.shop.Remake(ctx, all, changed)
+	made, err := c.shop.Remake(ctx, all, c.texts, changed)
 	if err != nil {
 		return nil, nil, err
 	}
-	players := castOf(all, c.texts, made)
-	return func() {
-		if on := all.Recorded(); !slices.Equal(on, c.settings().Recorded()) {
-			c.log.Warn("whose sound of turns is recorded has changed", "by", on)
-		}
-		c.mu.Lock()
-		c.now, c.trouble = all, trouble
-		c.mu.Unlock()
-		c.setAgents(players)
-		c.shop.Sweep()
-		c.Given()
-	}, drop, nil
+	apply = func() {
+		defer c.changing.Unlock()
+		c.take(c.base(), all, trouble, docs, made)
+	}
+	drop = func() {
+		defer c.changing.Unlock()
+		made.Release()
+	}
+	return apply, drop, nil
+}
+
+// take has agents and engines count from the next turn of every device on. Whoever calls it changes alone.
+func (c *crew) take(cfg, all *config.Config, trouble, docs map[string]string, made engines.Set) {
+	if on := all.Recorded(); !slices.Equal(on, c.settings().Recorded()) {
+		c.log.Warn("whose sound of turns is recorded has changed", "by", on)
+	}
+	before := c.engines
+	c.mu.Lock()
+	c.cfg, c.now, c.trouble, c.engines = cfg, all, trouble, made
+	c.mu.Unlock()
+	c.docs = docs
+	c.setAgents(castOf(all, c.texts, made.Agents))
+	before.Release()
+	c.Given()
 }
 
 // Names implements [roster.Users].
 func (c *crew) Names() []string { return c.settings().AgentNames(c.texts.Names()) }
+
+// base are the settings without the agents that people have made.
+func (c *crew) base() *config.Config {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.cfg
+}
+
+// left tells why engines that the settings name could not be made, by role and name.
+func (c *crew) left() map[string]error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.engines.Left
+}
 
 // settings are those with the agents that people have made.
 func (c *crew) settings() *config.Config {
@@ -160,7 +196,7 @@ func (c *crew) settings() *config.Config {
 
 // Agent implements [roster.Users].
 func (c *crew) Agent(name string) roster.Seen {
-	if p, fixed := c.cfg.Agents[name]; fixed {
+	if p, fixed := c.base().Agents[name]; fixed {
 		return roster.Seen{Place: cmp.Or(p.Place, "agents."+name), Doc: p.Doc()}
 	}
 	c.mu.RLock()
@@ -170,7 +206,7 @@ func (c *crew) Agent(name string) roster.Seen {
 
 // Pinned implements [roster.Users].
 func (c *crew) Pinned(device string) string {
-	d := c.cfg.Devices.ByID[device]
+	d := c.base().Devices.ByID[device]
 	if d.Agent == "" {
 		return ""
 	}
@@ -223,7 +259,7 @@ func (c *crew) warm(ctx context.Context, o agent.Options, ids []string) error {
 		if p.TTS != nil {
 			own.TTS = p.TTS
 		}
-		languages := languagesAhead(string(cmp.Or(p.Language, text.Lang(c.cfg.Server.Language))))
+		languages := languagesAhead(string(cmp.Or(p.Language, text.Lang(c.base().Server.Language))))
 		failed = errors.Join(failed, agent.Prewarm(ctx, own, ids, languages, p.Voice))
 	}
 	return failed
@@ -237,7 +273,7 @@ func (c *crew) inUse() (list []persona) {
 			devices[id] = true
 		}
 	}
-	for id := range c.cfg.Devices.ByID {
+	for id := range c.base().Devices.ByID {
 		devices[id] = true
 	}
 	type way struct{ name, voice, language string }

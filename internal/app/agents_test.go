@@ -59,7 +59,7 @@ type fakeShop struct {
 	ready company
 }
 
-func (s *fakeShop) Remake(_ context.Context, cfg *config.Config, _ string) (map[string]engines.Chains, func(), error) {
+func (s *fakeShop) Remake(_ context.Context, cfg *config.Config, _ *prompts.Set, _ string) (engines.Set, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := map[string]engines.Chains{}
@@ -68,10 +68,8 @@ func (s *fakeShop) Remake(_ context.Context, cfg *config.Config, _ string) (map[
 			all[name] = s.ready[p.LLM[0]]
 		}
 	}
-	return all, func() {}, nil
+	return engines.Set{Agents: all}, nil
 }
-
-func (s *fakeShop) Sweep() {}
 
 // What people change of an agent counts from the next turn on, without a new connection: prompt, voice and model. So
 // does the agent that a device is given, and taking it away again.

@@ -5,6 +5,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -83,9 +84,9 @@ type App struct {
 	web        web
 	outside    outside
 	gateway    *gateway.Gateway
+	forces     forces
 	cast       *cast
 	crew       *crew
-	endpoint   http.Handler // where tool servers dial in; nil: nowhere
 	recorders  recorders
 	settings   *settings.Settings // nil: they cannot be changed while the program runs
 }
@@ -138,6 +139,14 @@ func newApp(cfg *config.Config, o Options) *App {
 	return a
 }
 
+// base returns the settings that count now, without the agents that people have made.
+func (a *App) base() *config.Config {
+	if a.crew == nil { // they cannot have changed yet
+		return a.cfg
+	}
+	return a.crew.base()
+}
+
 // assemble makes all parts and joins them.
 func (a *App) assemble(ctx context.Context) error {
 	cfg, folder := a.cfg, filepath.Join(a.options.Data, "prompts")
@@ -170,13 +179,13 @@ func (a *App) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	maker := engines.New(cfg, a.report, a.log)
+	maker := engines.New(a.log)
 	a.life.atEnd(maker.Close)
-	e, err := maker.All(ctx, texts)
+	e, err := maker.Make(ctx, cfg, texts, a.report)
 	if err != nil {
 		return err
 	}
-	a.life.engines(maker.Start())
+	a.life.engines(e.Start())
 	a.life.atEnd(a.crew.roster.Close) // before the engines
 	players := castOf(cfg, texts, e.Agents)
 	tools, err := localTools(cfg, a.options.Data, a.crew.roles(players))
@@ -185,18 +194,25 @@ func (a *App) assemble(ctx context.Context) error {
 	}
 	o := conversationOptions(cfg, e, texts, a.log)
 	o.Prompt, a.cast, a.crew.shop = prompt, newCast(players), maker
-	a.cast.main = e.Main
+	a.cast.main.Store(&e.Main)
+	a.crew.engines, a.forces.maker = e, maker
 	book := a.reminders(ctx, a.stored)
+	a.forces.reminders = book
 	a.outside.letters = officeOf(ctx, a.stored, a.life, a.log, letterChanged(a))
 	o.Features = features(book, a.outside.letters, musicLibrary{tools.Music})
 	a.life.atEnd(o.Devices.Close)
 	a.life.later(func(context.Context) error { return agent.Preload(o) })
-	a.life.later(func(ctx context.Context) error {
-		return agent.Prewarm(ctx, o, phrasesAhead(), languagesAhead(cfg.Server.Language), "")
-	})
-	a.crew.ahead = func(ctx context.Context) error { return a.crew.warm(ctx, o, phrasesAhead()) }
+	a.crew.ahead = func(ctx context.Context) error {
+		now := a.forces.now.Load().options
+		return errors.Join(agent.Prewarm(ctx, now, phrasesAhead(), languagesAhead(cfg.Server.Language), ""), a.crew.warm(ctx, now, phrasesAhead()))
+	}
 	a.life.later(a.crew.ahead)
-	return a.join(ctx, o, tools, a.opener(kept).sources(), &pictures{llm: e.Main.Vision, of: a.vision, texts: texts, log: a.log})
+	if err := a.join(ctx, o, tools, a.opener(kept).sources(), &pictures{of: a.vision, texts: texts, log: a.log}); err != nil {
+		return err
+	}
+	a.life.atEnd(func() { machine{a}.stop() }) // before the engines
+	a.settings.Run(machine{a})
+	return nil
 }
 
 // join makes the tools, the gateway and the server of the devices.
@@ -214,18 +230,17 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 	if err != nil {
 		return err
 	}
+	a.forces.servers = fleet
+	a.forces.now.Store(&inForce{options: o, limits: limitsOf(cfg)})
 	a.outward(own, fleet, o.Prompts, from)
 	if err := a.openBook(ctx, a.records()); err != nil {
 		return err
 	}
 	a.seen.devices.Knows, a.seen.devices.Ours = a.book.Knows, examiner{a}.asksItself
 	a.seen.fleet.SetSources(fleetSources(a))
-	f := &factory{app: a, options: o, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
+	f := &factory{app: a, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
 	seen.spare = f.strangers.spare
-	f.limits = router.Options{
-		Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs,
-		Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log,
-	}
+	f.calls = router.Options{Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log}
 	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }, a.crew.roster.Forget, a.seen.devices.Log.Forget, a.seen.fleet.Forget} {
 		a.forgetting.also(atOnce(drop))
 	}

@@ -16,8 +16,8 @@ import (
 // TestAttemptsAreKeptWithTheirCost: the record of a turn says whom it asked, what came of
 // it, and what that cost.
 func TestAttemptsAreKeptWithTheirCost(t *testing.T) {
-	k := &keeper{prices: map[string]config.Price{
-		"ears": {Minute: 0.6}, "brain": {Input: 1, Cached: 0.5, Output: 2}, "voice": {Characters: 3},
+	k := &keeper{prices: func() map[string]config.Price {
+		return map[string]config.Price{"ears": {Minute: 0.6}, "brain": {Input: 1, Cached: 0.5, Output: 2}, "voice": {Characters: 3}}
 	}}
 	begun := time.Now()
 	var turn store.Turn
@@ -63,7 +63,7 @@ func TestInterruptedAreFound(t *testing.T) {
 	if err := s.Devices.Commit(t.Context(), store.DeviceChange{Save: []store.Identity{{ID: "m", Address: "m", State: store.DevicePaired, FirstAt: time.Now()}}}); err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{store: s, deviceID: "m", valid: func(keep func()) { keep() }}
+	k := &keeper{prices: func() map[string]config.Price { return nil }, store: s, deviceID: "m", valid: func(keep func()) { keep() }}
 	for cause, want := range map[error]bool{turn.ErrBargeIn: true, turn.ErrAborted: true, turn.ErrReplaced: true, turn.ErrDone: false, turn.ErrFailed: false, turn.ErrNoSpeech: false, turn.ErrPaused: false} {
 		k.Turn(&agent.Turn{Talk: agent.Talk{ID: cause.Error(), Began: time.Now(), Turns: 1}, At: time.Now(), Kind: agent.TurnSaid, Cause: cause})
 		if err := s.Log.Flush(t.Context()); err != nil {

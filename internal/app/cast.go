@@ -37,8 +37,8 @@ type personas struct {
 // cast owns the agents of all devices. Its methods may be called at any time.
 type cast struct {
 	now atomic.Pointer[personas]
-	// main are the chains of agents that have none of their own; set before devices connect.
-	main engines.Chains
+	// main are the chains of agents that have none of their own.
+	main atomic.Pointer[engines.Chains]
 	// assigned says which agent somebody gave to a device beside the settings.
 	assigned func(device string) roster.Given
 	// revision is that of an agent that people have made; 0: the settings or a prompt make it.
@@ -47,6 +47,7 @@ type cast struct {
 
 func newCast(p *personas) *cast {
 	c := &cast{assigned: func(string) roster.Given { return roster.Given{} }, revision: func(string) int { return 0 }}
+	c.main.Store(&engines.Chains{})
 	c.Replace(p)
 	return c
 }
@@ -139,7 +140,7 @@ func mainPrompt(cfg *config.Config, texts *prompts.Set, data string) (string, er
 	return "", errors.New(place + message.Both("app/no-prompt", cfg.Agent.Prompt, prompts.Nearest(cfg.Agent.Prompt, names), strings.Join(names, ", "), filepath.Join(data, "prompts")))
 }
 
-// vision returns the model that looks at pictures for whom a device talks to, nil: that of all, and whether the device
+// vision returns the model that looks at pictures for whom a device talks to, nil: there is none, and whether the device
 // is not known.
 func (a *App) vision(device string) (llm providers.LLM, unknown bool) {
 	name := ""
@@ -149,16 +150,11 @@ func (a *App) vision(device string) (llm providers.LLM, unknown bool) {
 		}
 	}
 	p, _ := a.cast.Of(device, name)
-	return p.vision, unknown
+	return cmp.Or(p.vision, a.cast.main.Load().Vision), unknown
 }
 
 // condition serves how the services of a server are.
-type condition struct {
-	cfg  *config.Config
-	cast *cast
-	crew *crew
-	left map[string]error // of the report of the start
-}
+type condition struct{ *App }
 
 // ServeHTTP implements [http.Handler].
 func (a condition) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -175,12 +171,12 @@ func (a condition) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // chains lists the chains of all, then those of agents.
 func (a condition) chains() engines.States {
 	players := a.cast.now.Load()
-	return engines.StatesOf(a.cfg, a.cast.main, func(yield func(string, engines.Chains) bool) {
+	return engines.StatesOf(a.base(), *a.cast.main.Load(), func(yield func(string, engines.Chains) bool) {
 		for _, name := range a.crew.Names() {
 			p := players.byName[name]
 			if !yield(name, engines.Chains{ASR: p.ASR, LLM: p.LLM, TTS: p.TTS, Vision: p.vision, Duplex: p.Realtime}) {
 				return
 			}
 		}
-	}, a.left)
+	}, a.crew.left())
 }

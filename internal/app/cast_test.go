@@ -209,7 +209,6 @@ func TestMainPrompt(t *testing.T) {
 	}
 }
 
-// Chains that agents name are made once each, and so is an engine that is in several.
 // Devices that are not known look at as many pictures as they may ask models.
 func TestVisionOfStrangers(t *testing.T) {
 	texts, err := prompts.Load("")

@@ -351,7 +351,7 @@ func (a setupOf) Addresses() (all []string) {
 
 // Roles lists the chains that all have.
 func (a setupOf) Roles() (all []setup.Role) {
-	for _, c := range (condition{a.cfg, a.cast, a.crew, a.report.Left()}).chains().Chains {
+	for _, c := range (condition{a.App}).chains().Chains {
 		if len(c.Agents) > 0 || !slices.Contains([]service.Role{service.ASR, service.LLM, service.TTS}, c.Role) {
 			continue
 		}

@@ -116,7 +116,7 @@ func (a examiner) examine(ctx context.Context, links *doctor.Links) ([]doctor.Fi
 		doctor.CheckClock(a.seen.dates.get(cfg.Server.Zone()), time.Now()),
 		doctor.CheckDisk(a.options.Data, network),
 		doctor.CheckSpeed(a.load.Lag(), cfg.Server.MaxLateness, a.life.ready.Load()),
-		doctor.CheckServices(checked(condition{cfg, a.cast, a.crew, a.report.Left()}.chains())),
+		doctor.CheckServices(checked(condition{a.App}.chains())),
 		doctor.CheckStore(a.stored != nil, troubles),
 		doctor.CheckSafety(saidOf(a.seen.dangers)),
 		a.settingsFindings(),

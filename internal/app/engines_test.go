@@ -150,14 +150,6 @@ func TestMembersLeftOut(t *testing.T) {
 	}
 }
 
-// TestOneKeyAllRoles: with nothing but OPENAI_API_KEY, and openai named in
-// the chains as the README says, each role asks for a model that can do it.
-// model is which model a request asks for, in a form or in JSON.
-// embeddedPhrases are those of the program.
-// TestEveryRoleDown: where no engine of a role could be made, the use of it is
-// an error that names the role and what was asked for.
-// TestRulesKnowConfiguredModel: without a model the brain says that
-// there is none; with one, that it does not answer.
 // TestUnknownPrompt: else every turn would fail.
 func TestUnknownPrompt(t *testing.T) {
 	bare(t)
@@ -189,7 +181,7 @@ func TestUnknownPrompt(t *testing.T) {
 	}
 }
 
-// TestSettingsReachEngines: what a section says is what the service is asked.
+// TestLeftOutEndsWell: an engine that could not be made is told with its place, and nothing of it is closed at the end.
 func TestLeftOutEndsWell(t *testing.T) {
 	cfg := config.Default()
 	cfg.ASR, cfg.TTS, cfg.LLM = nil, nil, []string{"hook", "rules"}

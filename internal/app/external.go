@@ -39,7 +39,7 @@ func (a *App) external(ctx context.Context, own mcp.Source, from secret.Sources)
 				Name: t.Name, Secret: string(t.Token), Device: t.Device, Allow: t.Allow, Deny: t.Deny, Kinds: t.Kinds, Trust: t.Trust,
 			})
 		}
-		a.endpoint = fleet.Endpoint(tokens)
+		a.forces.endpoint = fleet.Endpoint(tokens)
 		a.report.Line("  MCP  " + message.Both("app/endpoint") + ": /mcp/endpoint/?token=…")
 	}
 	for _, o := range cfg.Tools.Offer {
@@ -107,14 +107,13 @@ func (a *App) offer(ctx context.Context, o config.Offer, own, fleet mcp.Source) 
 	if slices.Contains(o.Sources, "external") {
 		sources = append(sources, fleet)
 	}
-	box := router.New(router.Options{
-		Rules: router.Rules{Allow: o.Allow, Deny: slices.Concat(a.cfg.Tools.Deny, o.Deny), Confirm: a.cfg.Tools.Confirm},
-		Kinds: a.cfg.Tools.Kinds, Words: a.cfg.MCP.Transcripts, Log: a.log,
-	}, sources...)
+	l := limitsOfOffer(a.cfg, o)
+	box := router.New(router.Options{Rules: l.Rules, Kinds: l.Kinds, Words: a.cfg.MCP.Transcripts, Log: a.log}, sources...)
 	offer, err := external.NewOffer(external.OfferOptions{URL: string(o.URL), Tools: box, Version: Version, Log: a.log})
 	if err != nil {
 		return fmt.Errorf("tools.offer: %w", err)
 	}
+	a.forces.offers = append(a.forces.offers, offered{o, box})
 	a.life.atEnd(box.Close)
 	a.life.atEnd(func() { offer.Stop() })
 	a.life.early(func() error { return offer.Start(ctx) })

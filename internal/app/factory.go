@@ -35,8 +35,7 @@ import (
 // sources of its tools. Its methods may be called at the same time.
 type factory struct {
 	app      *App
-	options  agent.Options  // of all conversations
-	limits   router.Options // of the tools of all devices
+	calls    router.Options // of the tools of all devices, without limits
 	own      *local.Source
 	external *external.Set
 	lists    *device.ListCache
@@ -47,19 +46,14 @@ type factory struct {
 
 // conversation makes the conversation of a session, with the router that it alone uses.
 func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.Source) (connection.Conversation, error) {
-	a, limits, own := f.app, f.limits, deviceSettings(f.app.cfg, s)
-	options, sources := f.options, append([]mcp.Source{f.own, f.external.For(s.DeviceID)}, devices...)
-	limit := func(*agent.Persona) {}
+	a, limits := f.app, f.calls
+	sources := append([]mcp.Source{f.own, f.external.For(s.DeviceID)}, devices...)
 	if s.Unknown {
-		options, sources = f.strangers.limit(options), append([]mcp.Source{f.own}, devices...)
-		limit = f.strangers.spareOwn
+		sources = append([]mcp.Source{f.own}, devices...)
 	}
-	options = a.cast.options(options, s, limit)
-	if a.cfg.Devices.ByID[s.DeviceID].Zone != "" {
-		options.Zone = a.cfg.ZoneOf(s.DeviceID)
-	}
-	limits.Allow = own.Allow
-	limits.Deny = slices.Concat(limits.Deny, own.Deny)
+	options := f.optionsOf(a.forces.now.Load(), s)
+	options.Latest = f.latest(s)
+	limits.Rules, limits.Kinds, limits.Jobs = options.Limits.Rules, options.Limits.Kinds, options.Limits.Jobs
 	kept := a.keeper(s, devices...)
 	options.Keeper = kept.orNone()
 	if !s.Private {
@@ -72,6 +66,7 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	seen, talk := a.seen.devices.Talk(s.DeviceID), a.seen.fleet.Talk(s.DeviceID)
 	options = seen.Options(options)
 	options.Phase = talk.Phase
+	options.Report = a.forces.tally.reports(options.Report)
 	tape := a.recorders.tape(s)
 	o, limits := tape.Wrap(options, limits)
 	tools := router.New(limits, tape.Sources(sources...)...)
@@ -87,9 +82,46 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	return c, nil
 }
 
+// optionsOf returns the options of the conversations of a device at a time.
+func (f *factory) optionsOf(now *inForce, s wire.Session) agent.Options {
+	o, own, limit := now.options, deviceSettings(f.app.cfg, s), func(*agent.Persona) {}
+	if s.Unknown {
+		o, limit = f.strangers.limit(o), f.strangers.spareOwn
+	}
+	o = f.app.cast.options(o, s, limit)
+	if f.app.cfg.Devices.ByID[s.DeviceID].Zone != "" {
+		o.Zone = f.app.cfg.ZoneOf(s.DeviceID)
+	}
+	limits := now.limits
+	limits.Allow, limits.Deny = own.Allow, slices.Concat(limits.Deny, own.Deny)
+	o.Limits = &limits
+	return o
+}
+
+// latest returns what a conversation asks for its options. It is for one goroutine at a time.
+func (f *factory) latest(s wire.Session) func() *agent.Options {
+	var of *inForce
+	var options *agent.Options
+	return func() *agent.Options {
+		if now := f.app.forces.now.Load(); now != of {
+			o := f.optionsOf(now, s)
+			of, options = now, &o
+		}
+		return options
+	}
+}
+
+// limits returns the options of the tools of a device that has none of its own.
+func (f *factory) limits() router.Options {
+	o, now := f.calls, f.app.forces.now.Load().limits
+	o.Rules, o.Kinds, o.Jobs = now.Rules, now.Kinds, now.Jobs
+	return o
+}
+
 // farewell makes the conversation of a device that is turned away. It is in no directory.
 func (f *factory) farewell(s wire.Session, out wire.Outbox, cause error) connection.Conversation {
-	return agent.NewFarewell(f.options, s, out, f.strangers.farewell(farewell(cause, f.options.Prompts, s.Language)))
+	o := f.app.forces.now.Load().options
+	return agent.NewFarewell(o, s, out, f.strangers.farewell(farewell(cause, o.Prompts, s.Language)))
 }
 
 // tools makes the client of a device that speaks the standard dialect.
@@ -103,7 +135,7 @@ func (f *factory) tools(s wire.Session, link connection.Link) connection.Tools {
 // thingsOf makes the source of a device with older firmware.
 func (f *factory) thingsOf(s wire.Session, link connection.Link) connection.Things {
 	return iot.New(iot.Options{
-		Send: link.Send, Cache: f.things, DeviceID: s.DeviceID, Keep: f.app.keeping(s, thingsName), Kinds: f.limits.Kinds, OnChange: f.changed(s), Log: link.Log,
+		Send: link.Send, Cache: f.things, DeviceID: s.DeviceID, Keep: f.app.keeping(s, thingsName), Kinds: f.app.forces.now.Load().limits.Kinds, OnChange: f.changed(s), Log: link.Log,
 	})
 }
 

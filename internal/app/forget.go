@@ -113,14 +113,15 @@ type trimmer struct {
 	log   *slog.Logger
 }
 
-// run deletes what is too old until ctx ends.
-func (t trimmer) run(ctx context.Context) {
+// run deletes what is too old until ctx ends. days says how long talks are kept.
+func (t trimmer) run(ctx context.Context, days func() int) {
 	if t.store == nil {
 		return
 	}
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
 	for {
+		t.days = days()
 		if n, err := t.trim(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			t.log.Warn("old talks are not deleted", "err", err)
 		} else if n > 0 {

@@ -163,7 +163,7 @@ func TestTrim(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	trim.run(ctx) // ends
+	trim.run(ctx, func() int { return trim.days }) // ends
 }
 
 // TestAudit: what is done with devices and secrets is kept, without what must not be known.

@@ -76,9 +76,9 @@ func prices(cfg *config.Config) map[string]config.Price {
 
 // spent puts what a turn did when into its record, with what that cost by the owner's prices.
 func (k *keeper) spent(t *store.Turn, f *timeline.Figures, calls map[string]router.Record) {
-	spans, money := f.Spans(), 0.0
+	spans, money, prices := f.Spans(), 0.0, k.prices()
 	for i, a := range f.Attempts {
-		price := k.prices[a.Provider]
+		price := prices[a.Provider]
 		cost := price.Tokens(providers.Usage{Prompt: a.Tokens.Prompt, Cached: a.Cached, Completion: a.Tokens.Completion}) +
 			price.Hearing(a.Sound) + price.Spoken(a.Characters)
 		money += cost

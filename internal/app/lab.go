@@ -117,7 +117,7 @@ func (s stage) Count(words string) int {
 }
 
 // Budget implements [lab.Stage].
-func (s stage) Budget() int { return cmp.Or(s.f.options.HistoryTokens, 6000) }
+func (s stage) Budget() int { return cmp.Or(s.app.forces.now.Load().options.HistoryTokens, 6000) }
 
 // Voice implements [lab.Stage].
 func (s stage) Voice(ctx context.Context, name string, speed float64) (providers.TTS, func(), error) {
@@ -175,7 +175,7 @@ func (s stage) Cast(ctx context.Context, id string, setup lab.Setup) (c lab.Cast
 	if err != nil {
 		return c, err
 	}
-	o := s.f.options
+	o := s.app.forces.now.Load().options
 	c = lab.Cast{
 		Agent: p.Name, ASR: first(e.ASR, p.ASR, o.ASR), LLM: first(e.LLM, p.LLM, o.LLM), TTS: first(e.TTS, p.TTS, o.TTS), Voice: p.Voice,
 		Language: cmp.Or(p.Language, text.TagOf(cfg.Server.Language), text.Chinese), Tools: s.tools(ctx, id, p), Close: free,
@@ -219,7 +219,7 @@ func (s stage) router(ctx context.Context, id string) *router.Router {
 			s.app.log.Warn("the tools of a device are not known", "device_id", id, "err", err)
 		}
 		client := device.New(device.Options{Lists: s.f.lists, Device: id, Log: s.app.log})
-		things := iot.New(iot.Options{Cache: s.f.things, DeviceID: id, Kinds: s.f.limits.Kinds, Log: s.app.log})
+		things := iot.New(iot.Options{Cache: s.f.things, DeviceID: id, Kinds: s.app.forces.now.Load().limits.Kinds, Log: s.app.log})
 		if doc := docs[toolsName]; doc != "" && client.Restore(doc) == nil {
 			sources = append(sources, client)
 		}
@@ -227,7 +227,7 @@ func (s stage) router(ctx context.Context, id string) *router.Router {
 			sources = append(sources, things)
 		}
 	}
-	limits, own := s.f.limits, s.app.cfg.Devices.ByID[id].Tools
+	limits, own := s.f.limits(), s.app.cfg.Devices.ByID[id].Tools
 	limits.Allow, limits.Deny = own.Allow, slices.Concat(limits.Deny, own.Deny)
 	limits.Record, limits.Log = nil, s.app.log
 	return router.New(limits, sources...)

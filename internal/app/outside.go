@@ -170,13 +170,13 @@ func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set, fro
 	cfg, who := a.cfg, gatewayAccess(a.cfg)
 	who.Account = programs(a.accounts)
 	o := gateway.Options{
-		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Gate: router.NewGate(router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
-		Offer: offer.Options{Assistant: cfg.Agent.Name, ToolsDir: filepath.Join(a.options.Data, "tools"), Secrets: from},
+		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Gate: gateOf(cfg), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
+		Offer: offer.Options{Assistant: func() string { return a.base().Agent.Name }, ToolsDir: filepath.Join(a.options.Data, "tools"), Secrets: from},
 	}
 	if cfg.MCP.AutoRegister {
 		o.Offer.Devices, o.Offer.Local, o.Offer.Prompts = a.outside, own, set
 		o.Offer.Acts, o.Offer.States = a.outside.acts(), a.outside.states
-		o.Offer.Config = cfg.Redacted
+		o.Offer.Config = func() []byte { return a.base().Redacted() }
 		o.Offer.LogTail = a.seen.tail.Text
 		if cfg.MCP.Transcripts {
 			o.Offer.Transcript = a.outside.transcript
@@ -258,7 +258,7 @@ func gatewayAccess(c *config.Config) gateway.Access {
 
 // forPrograms are the routes by which programs see devices and services, and have devices say something.
 func forPrograms(a *App, owner func(ctx context.Context, id string) (string, error)) []access.Route {
-	now := condition{a.cfg, a.cast, a.crew, a.report.Left()}
+	now := condition{a}
 	return api.Routes(api.Options{
 		Guard: a.web.guard, Fleet: a.seen.fleet, Letters: a.outside.letters, ID: identity.ParseID, Owner: owner,
 		Find: func(id string) (remote.Device, error) { return a.outside.devices.Find(id) },

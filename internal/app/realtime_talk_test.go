@@ -44,10 +44,10 @@ providers:
 		t.Fatal(err)
 	}
 	e.replace = func(h *harness, o *agent.Options) {
-		f := engines.New(cfg, h.app.report, h.app.log)
+		f := engines.New(h.app.log)
 		h.app.life.atEnd(f.Close)
-		var err error
-		if o.Realtime, err = f.Duplex(t.Context(), cfg.Realtime); err != nil || o.Realtime == nil {
+		made, err := f.Make(t.Context(), cfg, o.Prompts, h.app.report)
+		if o.Realtime = made.Main.Duplex; err != nil || o.Realtime == nil {
 			t.Fatal(o.Realtime, err)
 		}
 	}

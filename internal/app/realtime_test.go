@@ -11,6 +11,7 @@ import (
 	"xiaozhi/providers/providertest"
 )
 
+// TestRealtimeAtTheStart: what is said of it there.
 func TestRealtimeAtTheStart(t *testing.T) {
 	bare(t)
 	const want = "a: gpt-realtime at api.openai.com"
@@ -19,6 +20,7 @@ func TestRealtimeAtTheStart(t *testing.T) {
 	}
 }
 
+// TestStrangersTalkIsLimited: what devices that are not known say beyond their budget is neither sent nor answered.
 func TestStrangersTalkIsLimited(t *testing.T) {
 	s, d := strangers{requests: rate.NewLimiter(0, 2)}, &providertest.Duplex{Script: [][]providertest.DuplexPart{providertest.Reply("a", 0, "b")}}
 	if s.spareDuplex(nil) != nil {

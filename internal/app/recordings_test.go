@@ -253,7 +253,7 @@ func TestStalledRecordings(t *testing.T) {
 				time.Sleep(300 * time.Millisecond)
 			}
 			if stalled {
-				if got := h.app.readiness(); !strings.Contains(got, "the sound of some turns was not kept") {
+				if got := readiness(h.app); !strings.Contains(got, "the sound of some turns was not kept") {
 					t.Errorf("/readyz says %q", got)
 				}
 				if s := h.app.recorders.turns.Stats(); s.Dropped == 0 || s.Waiting > 64 {
@@ -261,11 +261,11 @@ func TestStalledRecordings(t *testing.T) {
 				}
 				close(stall)
 				time.Sleep(10 * time.Second)
-				if got := h.app.readiness(); !strings.Contains(got, "recordings: sound of turns cannot be written") {
+				if got := readiness(h.app); !strings.Contains(got, "recordings: sound of turns cannot be written") {
 					t.Errorf("/readyz says %q", got)
 				}
 				h.app.recorders.turns.Close()
-			} else if got := h.app.readiness(); got != "ready" {
+			} else if got := readiness(h.app); got != "ready" {
 				t.Errorf("/readyz says %q", got)
 			}
 		})

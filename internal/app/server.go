@@ -170,7 +170,9 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener, safe ...net.L
 	wg.Go(func() { a.book.Run(keep) })
 	wg.Go(func() { watchServices(ctx, a, a.web.console) })
 	wg.Go(func() { a.backUp(ctx) })
-	wg.Go(func() { trimmer{a.stored, a.cfg.Store.KeepDays, a.log}.run(ctx) })
+	wg.Go(func() {
+		trimmer{store: a.stored, log: a.log}.run(ctx, func() int { return a.base().Store.KeepDays })
+	})
 	wg.Go(func() { a.watchStore(keep) })
 	wg.Go(func() { a.web.desk.Run(keep) })
 	if a.accounts != nil {
@@ -283,9 +285,9 @@ func (a *App) declared() []access.Route {
 		Book: a.book, Connected: a.devices.Talks, Agent: a.crew.agentOf, Forget: a.forget, Keeping: keepingIn(a.stored), Audit: auditOf(a.accounts), Callers: a.seen.callers, Who: callerName, Log: a.log,
 	}))
 	add(access.Bearers, known, pairing.Path, pairing.Path+"/")
-	add(access.Bearers, a.gateway.ForOwner(condition{a.cfg, a.cast, a.crew, a.report.Left()}), engines.StatesPath)
-	if a.endpoint != nil {
-		add(access.Bearers, a.endpoint, "/mcp/endpoint", "/mcp/endpoint/{$}")
+	add(access.Bearers, a.gateway.ForOwner(condition{a}), engines.StatesPath)
+	if a.forces.endpoint != nil {
+		add(access.Bearers, a.forces.endpoint, "/mcp/endpoint", "/mcp/endpoint/{$}")
 	}
 	return routes
 }
@@ -296,5 +298,5 @@ func (a *App) readyz(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, message.Both("app/loading"), http.StatusServiceUnavailable)
 		return
 	}
-	fmt.Fprintln(w, a.readiness())
+	fmt.Fprintln(w, readiness(a))
 }

@@ -25,8 +25,8 @@ func servicesOf(a *App) *services.Services {
 		Unseal: func(ctx context.Context, cfg *config.Config) error {
 			return cfg.Unseal(a.opener(a.stored).each(ctx))
 		},
-		Voice: func() providers.TTS { return a.cast.main.TTS },
-		Ears:  func() providers.ASR { return a.cast.main.ASR },
+		Voice: func() providers.TTS { return a.cast.main.Load().TTS },
+		Ears:  func() providers.ASR { return a.cast.main.Load().ASR },
 		Audit: func(ctx context.Context, by account.Person, act, object string, outcome error) {
 			a.accounts.Did(ctx, by.Actor(""), act, object, outcome)
 		},
@@ -42,7 +42,7 @@ func servicesOf(a *App) *services.Services {
 }
 
 func statesOf(a *App) engines.States {
-	return condition{a.cfg, a.cast, a.crew, a.report.Left()}.chains()
+	return condition{a}.chains()
 }
 
 // stateTime is how often it is looked whether a service rests, or works again.

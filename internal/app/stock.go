@@ -43,7 +43,7 @@ func (s agentStock) Roles() (all []agents.Role) {
 	for i, role := range []service.Role{service.ASR, service.LLM, service.TTS, service.Vision, service.Realtime} {
 		of[role] = &all[i]
 	}
-	for _, c := range (condition{s.app.cfg, s.app.cast, s.app.crew, s.app.report.Left()}).chains().Chains {
+	for _, c := range (condition{s.app}).chains().Chains {
 		to := of[c.Role]
 		if to == nil {
 			continue

@@ -206,7 +206,7 @@ func (a *App) watchStore(ctx context.Context) {
 }
 
 // readiness says that devices can be served, and what is wrong with the store.
-func (a *App) readiness() string {
+func readiness(a *App) string {
 	return strings.Join(append([]string{"ready"}, a.storeTrouble()...), "\n")
 }
 

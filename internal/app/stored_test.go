@@ -182,13 +182,13 @@ func TestReadyz(t *testing.T) {
 	if err := a.openStore(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.readiness(); got != "ready" {
+	if got := readiness(a); got != "ready" {
 		t.Errorf("%q", got)
 	}
 	for i := range 5000 {
 		a.stored.Log.Put(&store.Entry{Conversation: store.Conversation{ID: "c", DeviceID: "m"}, Turn: store.Turn{ID: strings.Repeat("x", 3000) + string(rune(i))}})
 	}
-	if got := a.readiness(); !strings.HasPrefix(got, "ready\nstore: too much waited") {
+	if got := readiness(a); !strings.HasPrefix(got, "ready\nstore: too much waited") {
 		t.Errorf("%q", got)
 	}
 }

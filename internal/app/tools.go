@@ -40,7 +40,7 @@ func (t toolsOf) Survey(ctx context.Context, id string) (all []router.Listed, li
 	var kept keptTools
 	for name, read := range map[string]func(string) ([]mcp.Tool, error){
 		toolsName:  device.Kept,
-		thingsName: func(doc string) ([]mcp.Tool, error) { return iot.Kept(doc, t.factory.limits.Kinds) },
+		thingsName: func(doc string) ([]mcp.Tool, error) { return iot.Kept(doc, t.forces.now.Load().limits.Kinds) },
 	} {
 		if doc := docs[name]; doc != "" {
 			had, err := read(doc)
@@ -50,7 +50,7 @@ func (t toolsOf) Survey(ctx context.Context, id string) (all []router.Listed, li
 			kept.tools = append(kept.tools, had...)
 		}
 	}
-	limits, own := t.factory.limits, t.cfg.Devices.ByID[id].Tools
+	limits, own := t.factory.limits(), t.cfg.Devices.ByID[id].Tools
 	limits.Allow, limits.Deny, limits.Record = own.Allow, slices.Concat(limits.Deny, own.Deny), nil
 	box := router.New(limits, t.factory.own, t.factory.external.For(id), kept)
 	defer box.Close()
@@ -68,7 +68,7 @@ func (k keptTools) GetAvailableTools() []mcp.Tool { return k.tools }
 
 // here makes a router of the tools that need no device. It must be closed.
 func (t toolsOf) here() *router.Router {
-	limits := t.factory.limits
+	limits := t.factory.limits()
 	limits.Record = func(rec router.Record) {
 		c := callOf(&rec)
 		c.Caller, c.At = "console", time.Now().Add(-rec.Took)

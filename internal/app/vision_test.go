@@ -26,17 +26,24 @@ func picturesFor(t *testing.T, config string, cloud *openaitest.Server) (*pictur
 	log := &bytes.Buffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	cfg, report := mustLoadText(t, config), engines.NewReport(logger)
-	llm, err := engines.New(cfg, report, logger).Vision(t.Context(), cfg.Vision)
-	if err != nil {
-		t.Fatal(err)
-	}
 	set, err := prompts.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found bytes.Buffer
-	report.Write(&found)
-	return &pictures{llm: llm, texts: set, log: logger}, found.String(), log
+	maker := engines.New(logger)
+	t.Cleanup(maker.Close)
+	made, err := maker.Make(t.Context(), cfg, set, report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found strings.Builder
+	for _, line := range report.Lines() {
+		if strings.Contains(line, "VLM") {
+			found.WriteString(line + "\n")
+		}
+	}
+	log.Reset()
+	return &pictures{llm: made.Main.Vision, texts: set, log: logger}, found.String(), log
 }
 
 func fakeCloud(t *testing.T) *openaitest.Server {

@@ -73,13 +73,13 @@ func (h *harness) buildReal(ctx context.Context) {
 	if h.app.crew, err = openCrew(ctx, h.app.cfg, h.app.stored, texts, h.app.log); err != nil {
 		h.t.Fatal(err)
 	}
-	maker := engines.New(cfg, h.app.report, log)
+	maker := engines.New(log)
 	h.app.life.atEnd(maker.Close)
-	e, err := maker.All(ctx, texts)
+	e, err := maker.Make(ctx, cfg, texts, h.app.report)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.app.life.engines(maker.Start())
+	h.app.life.engines(e.Start())
 	if h.llm != nil {
 		e.Main.LLM, e.Models = h.llm, true
 	}

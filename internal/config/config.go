@@ -14,8 +14,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// Config is everything that can be set (docs/configuration.md). It is read once
-// at start and does not change afterwards.
+// Config is everything that can be set (docs/configuration.md). It does not change: other settings are another Config.
 type Config struct {
 	Server    Server              `koanf:"server"`
 	Auth      Auth                `koanf:"auth"`

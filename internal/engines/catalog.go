@@ -19,14 +19,14 @@ import (
 // Services are the services and engines of the settings, for a command that lists or tries
 // them. They are for one goroutine.
 type Services struct {
-	f   *Maker
+	f   *batch
 	cfg *config.Config
 }
 
 // OpenServices makes none yet. Close must be called at the end. unseal opens the secrets that the
 // settings keep sealed; it may be nil where there are none.
 func OpenServices(cfg *config.Config, log *slog.Logger) *Services {
-	return &Services{New(cfg, NewReport(slog.New(slog.DiscardHandler)), log), cfg}
+	return &Services{New(log).batch(cfg, NewReport(slog.New(slog.DiscardHandler))), cfg}
 }
 
 // Close frees what was made.

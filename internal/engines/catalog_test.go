@@ -11,7 +11,6 @@ import (
 	"xiaozhi/providers/service"
 )
 
-// TestLeftOutEndsWell: an engine that could not be made is told with its place, and nothing of it is closed at the end.
 // TestHostsOfRoles: what is said of a service names the host that a role really asks.
 func TestHostsOfRoles(t *testing.T) {
 	cfg := config.Default()

@@ -11,9 +11,9 @@ import (
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
-	"xiaozhi/providers/rules"
 )
 
+// bare takes out of the environment what would be picked up.
 func bare(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
@@ -39,9 +39,21 @@ func mustLoadText(t *testing.T, text string, environ ...string) *config.Config {
 	return c
 }
 
-// makerOf makes a maker of settings that logs to log.
-func makerOf(cfg *config.Config, log *slog.Logger) *Maker { return New(cfg, NewReport(log), log) }
+// batchOf makes engines of settings, and logs to log.
+func batchOf(cfg *config.Config, log *slog.Logger) *batch { return New(log).batch(cfg, NewReport(log)) }
 
+// textsOf are the texts of the program.
+func textsOf(t *testing.T) *prompts.Set {
+	t.Helper()
+	texts, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
+
+// TestOneKeyAllRoles: with nothing but OPENAI_API_KEY, and openai named in
+// the chains as the README says, each role asks for a model that can do it.
 func TestOneKeyAllRoles(t *testing.T) {
 	bare(t)
 	cloud, err := openaitest.New()
@@ -52,13 +64,13 @@ func TestOneKeyAllRoles(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "k")
 	t.Setenv("OPENAI_BASE_URL", cloud.URL())
 	t.Setenv("OPENAI_MODEL", "my-chat-model")
-	f := makerOf(mustLoadText(t, "asr: [openai]\nllm: [auto]\ntts: [openai]"), slog.New(slog.DiscardHandler))
+	f := batchOf(mustLoadText(t, "asr: [openai]\nllm: [auto]\ntts: [openai]"), slog.New(slog.DiscardHandler))
 	asr, chinese, err := f.recognizers(t.Context(), f.cfg.ASR)
 	if err != nil || !chinese {
 		t.Fatalf("a recogniser in the cloud knows Chinese: %v, %v", chinese, err)
 	}
 	hear(t, asr)
-	members, err := f.models(t.Context(), f.cfg.LLM)
+	members, _, err := f.models(t.Context(), f.cfg.LLM)
 	if err != nil || len(members) == 0 {
 		t.Fatalf("%d models, %v", len(members), err)
 	}
@@ -99,20 +111,12 @@ func hear(t *testing.T, asr providers.ASR) {
 	}
 }
 
+// model is which model a request asks for, in a form or in JSON.
 func model(r *openaitest.Request) any {
 	if name, ok := r.Fields["model"]; ok {
 		return name
 	}
 	return r.JSON()["model"]
-}
-
-func embeddedPhrases(t *testing.T) func(id, lang string, args ...string) string {
-	t.Helper()
-	set, err := prompts.Load("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set.Phrase
 }
 
 func think(t *testing.T, llm providers.LLM) {
@@ -133,9 +137,11 @@ func synthesise(t *testing.T, tts providers.TTS) {
 	}
 }
 
+// TestEveryRoleDown: where no engine of a role could be made, the use of it is
+// an error that names the role and what was asked for.
 func TestEveryRoleDown(t *testing.T) {
 	bare(t)
-	f := makerOf(mustLoadText(t, "asr: [openai]\ntts: [openai]"), slog.New(slog.DiscardHandler))
+	f := batchOf(mustLoadText(t, "asr: [openai]\ntts: [openai]"), slog.New(slog.DiscardHandler))
 	asr, _, err := f.recognizers(t.Context(), f.cfg.ASR)
 	if err != nil {
 		t.Fatal(err)
@@ -159,6 +165,8 @@ func TestEveryRoleDown(t *testing.T) {
 	}
 }
 
+// TestRulesKnowConfiguredModel: without a model the brain says that
+// there is none; with one, that it does not answer.
 func TestRulesKnowConfiguredModel(t *testing.T) {
 	bare(t)
 	for config, want := range map[string]string{
@@ -166,13 +174,15 @@ func TestRulesKnowConfiguredModel(t *testing.T) {
 		"llm: [dead, rules]\nproviders: {dead: {type: openai, model: m, base_url: 'http://127.0.0.1:1/v1'}}": "language model is not answering",
 	} {
 		cfg := mustLoadText(t, config)
-		f := makerOf(cfg, slog.New(slog.DiscardHandler))
-		members, err := f.models(t.Context(), f.cfg.LLM)
+		f := batchOf(cfg, slog.New(slog.DiscardHandler))
+		members, of, err := f.models(t.Context(), f.cfg.LLM)
 		if err != nil {
 			t.Fatal(err)
 		}
-		brain := rules.New(rules.Options{Prompts: embeddedPhrases(t), ModelConfigured: len(members) > 0})
-		llm, err := f.thinker(f.cfg.LLM, members, brain)
+		if _, err := f.think(textsOf(t), len(members) > 0); err != nil {
+			t.Fatal(err)
+		}
+		llm, err := f.thinker(f.cfg.LLM, members, of)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,6 +199,7 @@ func TestRulesKnowConfiguredModel(t *testing.T) {
 	}
 }
 
+// TestSettingsReachEngines: what a section says is what the service is asked.
 func TestSettingsReachEngines(t *testing.T) {
 	bare(t)
 	cloud, err := openaitest.New()
@@ -196,7 +207,7 @@ func TestSettingsReachEngines(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cloud.Close()
-	f := makerOf(mustLoadText(t, `
+	f := batchOf(mustLoadText(t, `
 asr: [s]
 llm: [s]
 tts: [s]
@@ -209,7 +220,7 @@ providers:
 		t.Fatal(err)
 	}
 	hear(t, asr)
-	members, err := f.models(t.Context(), f.cfg.LLM)
+	members, _, err := f.models(t.Context(), f.cfg.LLM)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,6 +254,7 @@ providers:
 	}
 }
 
+// Chains that agents name are made once each, and so is an engine that is in several.
 func TestChainsOfAgentsAreShared(t *testing.T) {
 	bare(t)
 	cloud := fakeCloud(t)
@@ -258,13 +270,9 @@ providers:
   c: {type: openai, api_key: k, model: m, base_url: '`+cloud.URL()+`'}
   d: {type: openai, api_key: k, model: n, base_url: '`+cloud.URL()+`'}
 `)
-	f := makerOf(cfg, slog.New(slog.DiscardHandler))
+	f := batchOf(cfg, slog.New(slog.DiscardHandler))
 	t.Cleanup(f.Close)
-	texts, err := prompts.Load("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := f.All(t.Context(), texts)
+	e, err := f.all(t.Context(), textsOf(t))
 	if err != nil {
 		t.Fatal(err)
 	}

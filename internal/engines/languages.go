@@ -13,7 +13,7 @@ import (
 
 // tellLanguages reports the languages that the settings name and that no voice, or no recogniser, of
 // their chains knows: all that is known of others is that the built-in ones are not among them.
-func (f *Maker) tellLanguages() {
+func (f *batch) tellLanguages() {
 	cfg := f.cfg
 	f.tellLanguage("server.language", cfg.Server.Language, config.Persona{})
 	for _, name := range slices.Sorted(maps.Keys(cfg.Agents)) {
@@ -26,7 +26,7 @@ func (f *Maker) tellLanguages() {
 }
 
 // tellLanguage reports a language that no engine of an agent knows. A service that hears and speaks by itself may know it.
-func (f *Maker) tellLanguage(key, tag string, p config.Persona) {
+func (f *batch) tellLanguage(key, tag string, p config.Persona) {
 	lang := text.TagOf(tag)
 	if lang.IsOwn() {
 		return
@@ -38,7 +38,7 @@ func (f *Maker) tellLanguage(key, tag string, p config.Persona) {
 		return f.expand(all, r)
 	}
 	for _, name := range or(p.Realtime, f.cfg.Realtime, service.Realtime) {
-		if m, there := f.made["S2S "+name]; there && m.err == nil {
+		if m, there := f.held["S2S "+name]; there && m.err == nil {
 			return
 		}
 	}
@@ -52,9 +52,9 @@ func (f *Maker) tellLanguage(key, tag string, p config.Persona) {
 }
 
 // allOf reports whether no member of a chain that is there is of another type.
-func (f *Maker) allOf(role string, names []string, kind string) bool {
+func (f *batch) allOf(role string, names []string, kind string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
-		m, there := f.made[role+" "+name]
+		m, there := f.held[role+" "+name]
 		return there && m.err == nil && f.typeOf(name) != kind
 	})
 }

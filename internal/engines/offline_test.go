@@ -23,7 +23,7 @@ func TestFetchedModelsAreUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := makerOf(cfg, slog.New(slog.DiscardHandler))
+	f := batchOf(cfg, slog.New(slog.DiscardHandler))
 	if names := f.expand([]string{"auto", "pocketsphinx"}, service.ASR); slices.Contains(names, "sherpa") {
 		t.Errorf("nothing was fetched, but %q", names)
 	}

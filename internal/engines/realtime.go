@@ -15,24 +15,24 @@ import (
 	"xiaozhi/providers/service"
 )
 
-// Duplex makes the chain that hears and speaks by itself; nil: it has no members.
-func (f *Maker) Duplex(ctx context.Context, names []string) (providers.Duplex, error) {
-	all := f.expand(names, service.Realtime)
-	duplex, _, err := once(f, chainKey("S2S", all), func() (providers.Duplex, error) {
-		members := gather(ctx, f, "S2S", all, f.duplex)
-		switch {
-		case len(members) > 0:
-			patience := f.patience(func(p config.Provider) time.Duration { return p.FirstSound })
-			return chain.NewDuplex(members, chain.Options{Log: f.log, HedgeAfter: patience, About: f.about("S2S", all)})
-		case len(names) > 0 && !config.IsNone(names):
-			f.report.Found("S2S", message.Both("app/no-realtime"))
+// duplexes makes the chain that hears and speaks by itself; nil: it has no members.
+func (f *batch) duplexes(ctx context.Context, names []string) (providers.Duplex, error) {
+	expanded := f.expand(names, service.Realtime)
+	all, of := gather(ctx, f, "S2S", expanded, everyone, f.duplex)
+	if len(all) == 0 {
+		if len(names) > 0 && !config.IsNone(names) {
+			f.tellOnce("S2S", strings.Join(expanded, " "), message.Both("app/no-realtime"))
 		}
 		return nil, nil
+	}
+	patience := f.patience(func(p config.Provider) time.Duration { return p.FirstSound })
+	duplex, _, err := once(f, of.key("S2S", patience), "", func(*made) (providers.Duplex, error) {
+		return chain.NewDuplex(all, of.options(f.log, patience))
 	})
 	return duplex, err
 }
 
-func (f *Maker) duplex(_ context.Context, name string, p config.Provider) (providers.Duplex, string, error) {
+func (f *batch) duplex(_ context.Context, name string, p config.Provider) (providers.Duplex, string, error) {
 	d, what, err := ofKind(f, service.Realtime, name, p, func(k service.Kind) func(service.Section) (providers.Duplex, error) { return k.Realtime })
 	if err != nil {
 		return nil, "", err
@@ -63,7 +63,7 @@ func (v ownVoices) Open(ctx context.Context, req providers.DuplexRequest) (provi
 }
 
 // tellIdle reports sections that nothing uses because they hear and speak by themselves and no chain takes them.
-func (f *Maker) tellIdle() {
+func (f *batch) tellIdle() {
 	var idle []string
 	for _, name := range slices.Sorted(maps.Keys(f.cfg.Providers)) {
 		k, _ := catalog.Find(f.kinds, f.cfg.Providers[name].Type)

@@ -2,12 +2,9 @@ package engines
 
 import (
 	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
-	"xiaozhi/internal/config"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
@@ -42,8 +39,8 @@ func TestRealtimeServices(t *testing.T) {
 				}
 				t.Setenv(name, value)
 			}
-			f := makerOf(mustLoadText(t, c.config), slog.New(slog.DiscardHandler))
-			_, err := f.Duplex(t.Context(), f.cfg.Realtime)
+			f := batchOf(mustLoadText(t, c.config), slog.New(slog.DiscardHandler))
+			_, err := f.duplexes(t.Context(), f.cfg.Realtime)
 			if err == nil {
 				_, err = f.agents(t.Context())
 			}
@@ -55,11 +52,10 @@ func TestRealtimeServices(t *testing.T) {
 	}
 }
 
-// TestRealtimeAtTheStart: what is said of it there.
 // TestRealtimeOfAgents: an agent has a chain of its own, that of all, or none, also when it is made while devices talk.
 func TestRealtimeOfAgents(t *testing.T) {
 	bare(t)
-	f := makerOf(mustLoadText(t, `
+	f := batchOf(mustLoadText(t, `
 realtime: [a]
 providers:
   a: {type: openai-realtime, api_key: k}
@@ -71,7 +67,7 @@ agents:
   lame: {realtime: [keyless]}
   plain: {language: zh}
 `), slog.New(slog.DiscardHandler))
-	all, err := f.Duplex(t.Context(), f.cfg.Realtime)
+	all, err := f.duplexes(t.Context(), f.cfg.Realtime)
 	if err != nil || all == nil || all.Name() != "a" {
 		t.Fatalf("%v %v", all, err)
 	}
@@ -91,19 +87,6 @@ agents:
 			t.Errorf("%s: %q, cascade %v", name, is, got.Cascade)
 		}
 	}
-	with := *f.cfg
-	with.Agents = map[string]config.Persona{"anna": {Realtime: []string{"keyless"}}}
-	if _, _, err := f.Remake(t.Context(), &with, "anna"); err == nil || !strings.Contains(err.Error(), "agents.anna.realtime: keyless cannot be used: ") {
-		t.Errorf("without its key: %v", err)
-	}
-	with.Agents = map[string]config.Persona{"anna": {Realtime: []string{"a"}}}
-	if again, _, err := f.Remake(t.Context(), &with, "anna"); err != nil || again["anna"].Duplex != all {
-		t.Errorf("a chain that was there is made again, %v", err)
-	}
-	f.Sweep()
-	if keys := slices.Collect(maps.Keys(f.made)); !slices.Contains(keys, "S2S a") || slices.Contains(keys, "S2S b") {
-		t.Errorf("left are %v", keys)
-	}
 }
 
 // TestVoiceOfAnotherService: a voice that is meant for the chain of voices is not asked of a service that does not have it.
@@ -115,5 +98,3 @@ func TestVoiceOfAnotherService(t *testing.T) {
 		}
 	}
 }
-
-// TestStrangersTalkIsLimited: what devices that are not known say beyond their budget is neither sent nor answered.

@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
+	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/prompts"
-	"xiaozhi/providers/rules"
-	"xiaozhi/providers/service"
 )
 
 // Limits of what is made while devices talk.
@@ -24,39 +21,85 @@ const (
 	dialTime   = 2 * time.Second  // of it, for reaching services
 )
 
-// Remake makes what the agents of other settings need beside what there is. The chains of the agent changed must be
-// complete: the error says for people which of their members cannot be made, and then nothing has changed. drop gives
-// up what was made.
-func (f *Maker) Remake(ctx context.Context, cfg *config.Config, changed string) (all map[string]Chains, drop func(), err error) {
-	ctx, stop := context.WithTimeout(ctx, remakeTime)
-	defer stop()
-	before := *f
-	f.made, f.clients = maps.Clone(f.made), maps.Clone(f.clients)
-	f.cfg, f.start, f.report = cfg, &Start{log: f.log}, NewReport(slog.New(slog.DiscardHandler))
-	drop = func() {
-		failed := *f
-		*f = before
-		for key, m := range failed.made {
-			if _, old := f.made[key]; !old {
-				m.close()
+// Remake makes what other settings need beside what there is, and gets it ready. The chains of the agent changed must be
+// complete: the error says for people which of their members cannot be made.
+func (f *Maker) Remake(ctx context.Context, cfg *config.Config, texts *prompts.Set, changed string) (Set, error) {
+	wanted, all := map[string][]string{}, []string{} // by key, what it must have
+	for role, names := range chainsOf(cfg.Agents[changed]) {
+		engines := named(role, names)
+		wanted["agents."+changed+"."+keys()[role]] = engines
+		all = append(all, engines...)
+	}
+	return f.remake(ctx, cfg, texts, all, func(e *Set) error { return e.missing(wanted) })
+}
+
+// Renew makes what changed settings need beside what there is, and gets it ready. A chain that has changed must have a member:
+// the error says for people why it has none. Of single members Set.Left tells, as at the start.
+func (f *Maker) Renew(ctx context.Context, before, cfg *config.Config, texts *prompts.Set) (Set, error) {
+	var others []string // by role and name
+	var changed []chainAt
+	add := func(path string, before, now config.Persona, sections map[string]config.Provider) {
+		was := chainsOf(before)
+		for role, names := range chainsOf(now) {
+			other := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+				return slices.Contains(was[role], name) && reflect.DeepEqual(sections[name], cfg.Providers[name])
+			})
+			others = append(others, named(role, other)...)
+			if len(other) > 0 || !slices.Equal(was[role], names) {
+				changed = append(changed, chainAt{path + keys()[role], role, names})
 			}
 		}
-		failed.closeClients(func(name string) bool { return f.clients[name] != failed.clients[name] })
 	}
-	wanted := cfg.Agents[changed]
-	f.retry(wanted)
-	if all, err = f.agents(ctx); err == nil {
-		err = f.missing(changed, wanted)
+	add("", mainOf(before), mainOf(cfg), before.Providers)
+	for name, p := range cfg.Agents {
+		add("agents."+name+".", before.Agents[name], p, before.Providers)
 	}
-	if err == nil {
-		err = f.start.Ready(ctx)
+	return f.remake(ctx, cfg, texts, others, func(e *Set) error {
+		var empty []error
+		for _, c := range changed {
+			empty = append(empty, e.empty(c))
+		}
+		return errors.Join(empty...)
+	})
+}
+
+// chainAt is a chain of the settings, with the key that names it.
+type chainAt struct {
+	key, role string
+	names     []string
+}
+
+// empty says why none of the members that a chain names could be made; nil: one could, or anything else may stand in.
+func (e *Set) empty(c chainAt) error {
+	var why []error
+	for _, name := range c.names {
+		err := e.Left[c.role+" "+name]
+		if err == nil {
+			return nil
+		}
+		why = append(why, fmt.Errorf("%s: %s", c.key, message.Both("agents/no-engine", name, err)))
 	}
+	return errors.Join(why...)
+}
+
+// remake makes a set, tries again what others name, as role and name, and gets all ready. check says what must not be missing.
+func (f *Maker) remake(ctx context.Context, cfg *config.Config, texts *prompts.Set, others []string, check func(e *Set) error) (Set, error) {
+	ctx, stop := context.WithTimeout(ctx, remakeTime)
+	defer stop()
+	e, err := f.make(ctx, cfg, texts, NewReport(slog.New(slog.DiscardHandler)), func(key string) bool { return slices.Contains(others, key) })
 	if err != nil {
-		drop()
-		return nil, nil, err
+		return Set{}, err
 	}
-	f.start, f.report = before.start, before.report
-	return all, drop, nil
+	if err = errors.Join(check(&e), e.Start().Ready(ctx)); err != nil {
+		e.Release()
+		return Set{}, err
+	}
+	return e, nil
+}
+
+// mainOf returns the chains of all as those of an agent.
+func mainOf(cfg *config.Config) config.Persona {
+	return config.Persona{ASR: cfg.ASR, LLM: cfg.LLM, TTS: cfg.TTS, Vision: cfg.Vision, Realtime: cfg.Realtime}
 }
 
 // chainsOf returns the chains of an agent, by role as the report calls it.
@@ -64,118 +107,60 @@ func chainsOf(p config.Persona) map[string][]string {
 	return map[string][]string{"ASR": p.ASR, "LLM": p.LLM, "TTS": p.TTS, "VLM": p.Vision, "S2S": p.Realtime}
 }
 
-// retry forgets members of an agent's chains that could not be made, and the chains that had to do without them.
-func (f *Maker) retry(p config.Persona) {
-	for role, names := range chainsOf(p) {
-		for _, name := range names {
-			if f.made[role+" "+name].err == nil && role != "VLM" {
-				continue
-			}
-			delete(f.made, role+" "+name)
-			for key := range f.made {
-				if rest, ok := strings.CutPrefix(key, role+" ["); ok && slices.Contains(strings.Split(strings.TrimSuffix(rest, "]"), "\n"), name) {
-					delete(f.made, key)
-				}
-			}
-		}
-	}
+// keys are those of the settings, by role as the report calls it.
+func keys() map[string]string {
+	return map[string]string{"ASR": "asr", "LLM": "llm", "TTS": "tts", "VLM": "vision", "S2S": "realtime"}
 }
 
-// missing says which named members of an agent's chains could not be made.
-func (f *Maker) missing(agent string, p config.Persona) error {
+// named are engines by role and name.
+func named(role string, names []string) (all []string) {
+	for _, name := range names {
+		all = append(all, role+" "+name)
+	}
+	return all
+}
+
+// missing says which engines that are wanted could not be made.
+func (e *Set) missing(wanted map[string][]string) error {
 	var all []error
-	keys := map[string]string{"ASR": "asr", "LLM": "llm", "TTS": "tts", "VLM": "vision", "S2S": "realtime"}
-	for _, role := range slices.Sorted(maps.Keys(keys)) {
-		for _, name := range chainsOf(p)[role] {
-			if err := f.report.left[role+" "+name]; err != nil {
-				all = append(all, fmt.Errorf("agents.%s.%s: %s", agent, keys[role], message.Both("agents/no-engine", name, err)))
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		for _, engine := range wanted[key] {
+			if err := e.Left[engine]; err != nil {
+				all = append(all, fmt.Errorf("%s: %s", key, message.Both("agents/no-engine", engine[4:], err)))
 			}
 		}
 	}
 	return errors.Join(all...)
 }
 
-// Sweep lets go of what the settings do not name any more. What a turn still has goes on until it has done with it.
-func (f *Maker) Sweep() {
-	used, sections := map[string]bool{"rules": true}, map[string]bool{}
-	take := func(chains map[string][]string) {
-		for role, names := range chains {
-			all := f.expand(names, map[string]service.Role{"ASR": service.ASR, "TTS": service.TTS, "S2S": service.Realtime}[role])
-			if role == "LLM" || role == "VLM" {
-				used[chainKey(role, names)] = true // these are known by what is written
-				all = f.expand(names, service.LLM)
-			}
-			used[chainKey(role, all)] = true
-			for _, name := range all {
-				used[role+" "+name], sections[name] = true, true
-			}
-		}
-	}
-	take(map[string][]string{"ASR": f.cfg.ASR, "LLM": f.cfg.LLM, "TTS": f.cfg.TTS, "VLM": f.cfg.Vision, "S2S": f.cfg.Realtime})
-	for _, p := range f.cfg.Agents {
-		take(chainsOf(p))
-	}
-	for key, m := range f.made {
-		if !used[key] {
-			m.retire()
-			delete(f.made, key)
-		}
-	}
-	f.closeClients(func(name string) bool { return !sections[name] })
-}
-
-// closeClients lets go of connections to services that nobody uses at this moment.
-func (f *Maker) closeClients(of func(name string) bool) {
-	maps.DeleteFunc(f.clients, func(name string, c *http.Client) bool {
-		if of(name) {
-			c.CloseIdleConnections()
-		}
-		return of(name)
-	})
-}
-
-// Close closes all that was made.
-func (f *Maker) Close() {
-	for _, m := range f.made {
-		m.close()
-	}
-	f.closeClients(func(string) bool { return true })
-}
-
-// close ends what was made, if it has an end.
-func (m made) close() {
-	if c, ok := m.what.(interface{ Close() error }); ok {
-		c.Close()
-	}
-}
-
-// retire ends what was made as soon as nobody uses it, if it has an end.
-func (m made) retire() {
-	if r, ok := m.what.(interface{ Retire() }); ok {
-		r.Retire()
-	}
-}
-
 // ForAgent makes the chains that one agent has for itself, beside a program that runs. The error says for people what
 // cannot be made. free closes what was made.
-func ForAgent(ctx context.Context, cfg *config.Config, p config.Persona, texts *prompts.Set, log *slog.Logger) (e Chains, free func(), err error) {
+func ForAgent(ctx context.Context, cfg *config.Config, p config.Persona, texts *prompts.Set, log *slog.Logger) (c Chains, free func(), err error) {
 	const name = "draft"
 	own := *cfg
 	own.Agents = map[string]config.Persona{name: p}
-	f := New(&own, NewReport(slog.New(slog.DiscardHandler)), log)
-	f.brain = rules.New(rules.Options{Prompts: texts.Phrase, Name: cfg.Agent.Name, Zone: cfg.Server.Zone(), ModelConfigured: true})
+	maker, e := New(log), Set{}
+	b := maker.batch(&own, NewReport(slog.New(slog.DiscardHandler)))
 	ctx, stop := context.WithTimeout(ctx, remakeTime)
 	defer stop()
-	all, err := f.agents(ctx)
+	_, err = b.think(texts, true)
 	if err == nil {
-		err = f.missing(name, p)
+		e.Agents, err = b.agents(ctx)
 	}
 	if err == nil {
-		err = f.start.Ready(ctx)
+		wanted := map[string][]string{}
+		for role, names := range chainsOf(p) {
+			wanted["agents."+name+"."+keys()[role]] = named(role, names)
+		}
+		e.Left = b.report.left
+		err = e.missing(wanted)
+	}
+	if err == nil {
+		err = b.start.Ready(ctx)
 	}
 	if err != nil {
-		f.Close()
-		return e, nil, err
+		maker.Close()
+		return c, nil, err
 	}
-	return all[name], f.Close, nil
+	return e.Agents[name], maker.Close, nil
 }

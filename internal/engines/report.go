@@ -78,20 +78,3 @@ func (r *Report) leftOut(c *config.Config, role, name string, why error) {
 	}
 	r.missingAt(place, role, name, why)
 }
-
-// found notes what an engine is.
-func (f *Maker) found(role, name, what string) {
-	m := f.made[role+" "+name]
-	m.about = what
-	f.made[role+" "+name] = m
-	f.report.Found(role, name+": "+what)
-}
-
-// about says what the engines of a chain are.
-func (f *Maker) about(role string, names []string) map[string]string {
-	all := map[string]string{}
-	for _, name := range names {
-		all[name] = f.made[role+" "+name].about
-	}
-	return all
-}

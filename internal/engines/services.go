@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"xiaozhi/providers/catalog"
 	"xiaozhi/providers/openai"
 	"xiaozhi/providers/service"
-	"xiaozhi/providers/transport"
 )
 
 const (
@@ -38,7 +36,7 @@ func noKey(name string) error { return noKeyError{name} }
 
 // section is the settings under a name: those of the config, or those of a
 // service that needs no section.
-func (f *Maker) section(ctx context.Context, name string) (config.Provider, error) {
+func (f *batch) section(ctx context.Context, name string) (config.Provider, error) {
 	p, written := f.cfg.Providers[name]
 	if written && len(p.MissingEnv) > 0 {
 		return p, noKey("$" + strings.Join(p.MissingEnv, ", $"))
@@ -106,7 +104,7 @@ func variables(k service.Kind) []string {
 // expand replaces auto in a chain by all that it stands for: the sections that no chain
 // names and that can do the role, then the services whose keys are in the environment, then
 // the engines that are on this machine, and Ollama.
-func (f *Maker) expand(names []string, role service.Role) []string {
+func (f *batch) expand(names []string, role service.Role) []string {
 	if config.IsNone(names) {
 		return nil
 	}
@@ -158,7 +156,7 @@ func elsewhere(kinds []service.Kind, k service.Kind, role service.Role) bool {
 }
 
 // settings makes what a kind reads of a section.
-func (f *Maker) settings(name string, p config.Provider) (service.Section, error) {
+func (f *batch) settings(name string, p config.Provider) (service.Section, error) {
 	client, err := f.client(name, p)
 	if err != nil {
 		return service.Section{}, err
@@ -207,20 +205,8 @@ func chat(k service.Kind, model string) bool {
 	return slices.Contains(k.Models[service.LLM], model) && !slices.Contains(k.Models[service.ASR], model) && !slices.Contains(k.Models[service.TTS], model)
 }
 
-// client returns the HTTP client that the roles of a section share.
-func (f *Maker) client(name string, p config.Provider) (*http.Client, error) {
-	if c, ok := f.clients[name]; ok {
-		return c, nil
-	}
-	c, err := transport.NewHTTPClient(transport.HTTPOptions{Proxy: p.Proxy})
-	if err == nil {
-		f.clients[name] = c
-	}
-	return c, err
-}
-
 // warm lets the start load an engine that is here, or open a connection to a service.
-func (f *Maker) warm(k service.Kind, provider any) {
+func (f *batch) warm(k service.Kind, provider any) {
 	w, ok := provider.(providers.Warmer)
 	switch {
 	case ok && k.Here != nil:

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Start is what engines need before they are used for the first time.
+// Start holds the work to be done before engines are used for the first time.
 type Start struct {
 	Loads []func(context.Context) error // into memory, in order
 	Dials []func(context.Context) error // connections to services, beside the loads

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
+	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/providers"
 	"xiaozhi/providers/chain"
@@ -15,49 +18,35 @@ import (
 // visionPatience is longer than that with words: pictures take longer, and only then is the next member asked too.
 const visionPatience = 10 * time.Second
 
-// Vision makes the chain of these names that looks at pictures. No names: the
+// vision makes the chain of these names that looks at pictures; nil: it has no members. No names: the
 // members of llm that can see.
-func (f *Maker) Vision(ctx context.Context, names []string) (providers.LLM, error) {
-	llm, _, err := once(f, chainKey("VLM", names), func() (providers.LLM, error) { return f.seers(ctx, names) })
-	return llm, err
-}
-
-func (f *Maker) seers(ctx context.Context, names []string) (providers.LLM, error) {
-	named := len(names) > 0
-	if !named {
-		names = f.expand(f.cfg.LLM, service.LLM)
+func (f *batch) vision(ctx context.Context, names []string) (providers.LLM, error) {
+	tells := everyone
+	if len(names) == 0 {
+		tells = func(string) bool { return false }
+		names = slices.DeleteFunc(slices.Clone(f.expand(f.cfg.LLM, service.LLM)), func(name string) bool { return !f.sees(name) })
 	}
-	var members []providers.LLM
-	patience, about := map[string]time.Duration{}, map[string]string{}
-	for _, name := range names {
-		if !named && !f.sees(name) {
-			continue
-		}
-		p, err := f.section(ctx, name)
-		var member providers.LLM
-		what := ""
-		if err == nil {
-			p.Vision = true
-			member, what, err = ofKind(f, service.LLM, name, p, func(k service.Kind) func(service.Section) (providers.LLM, error) { return k.LLM })
-		}
-		switch {
-		case err == nil:
-			members, patience[name], about[name] = append(members, member), cmp.Or(p.FirstToken, visionPatience), what
-			f.report.Found("VLM", name+": "+what)
-		case named:
-			f.report.leftOut(f.cfg, "VLM", name, err)
-		}
-	}
-	if len(members) == 0 {
-		f.report.Found("VLM", message.Both("app/no-vision"))
+	all, of := gather(ctx, f, "VLM", names, tells, func(_ context.Context, name string, p config.Provider) (providers.LLM, string, error) {
+		p.Vision = true
+		return ofKind(f, service.LLM, name, p, func(k service.Kind) func(service.Section) (providers.LLM, error) { return k.LLM })
+	})
+	if len(all) == 0 {
+		f.tellOnce("VLM", strings.Join(names, " "), message.Both("app/no-vision"))
 		return nil, nil
 	}
-	return chain.NewLLM(members, chain.Options{Log: f.log, HedgeAfter: patience, About: about})
+	patience := map[string]time.Duration{}
+	for _, m := range of {
+		patience[m.name] = cmp.Or(f.cfg.Providers[m.name].FirstToken, visionPatience)
+	}
+	llm, _, err := once(f, of.key("VLM", patience), "", func(*made) (providers.LLM, error) {
+		return chain.NewLLM(all, of.options(f.log, patience))
+	})
+	return llm, err
 }
 
 // sees reports whether a language model is known to understand pictures: its
 // section says so, or it is the one that a service brings along.
-func (f *Maker) sees(name string) bool {
+func (f *batch) sees(name string) bool {
 	if p, ok := f.cfg.Providers[name]; ok {
 		return p.Vision
 	}

@@ -12,13 +12,13 @@ import (
 	"xiaozhi/providers"
 )
 
-// cloudMaker is the resolver of a config with one section for all three roles.
-func cloudMaker(t *testing.T, section string) (*Maker, *bytes.Buffer) {
+// cloudBatch makes engines of a config with one section for all three roles.
+func cloudBatch(t *testing.T, section string) (*batch, *bytes.Buffer) {
 	t.Helper()
 	log := &bytes.Buffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	config := "asr: [c]\nllm: [c]\ntts: [c]\nproviders: {c: {type: openai, api_key: k, model: m, " + section + "}}"
-	f := makerOf(mustLoadText(t, config), logger)
+	f := batchOf(mustLoadText(t, config), logger)
 	t.Cleanup(f.Close)
 	return f, log
 }
@@ -28,11 +28,11 @@ func cloudMaker(t *testing.T, section string) (*Maker, *bytes.Buffer) {
 func TestWarmOpensOneConnection(t *testing.T) {
 	bare(t)
 	cloud := fakeCloud(t)
-	f, log := cloudMaker(t, "base_url: '"+cloud.URL()+"'")
+	f, log := cloudBatch(t, "base_url: '"+cloud.URL()+"'")
 	if _, _, err := f.recognizers(t.Context(), f.cfg.ASR); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.models(t.Context(), f.cfg.LLM); err != nil {
+	if _, _, err := f.models(t.Context(), f.cfg.LLM); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.voices(t.Context(), f.cfg.TTS); err != nil {
@@ -53,8 +53,8 @@ func TestWarmOpensOneConnection(t *testing.T) {
 
 func TestUnreachableServiceLogged(t *testing.T) {
 	bare(t)
-	f, log := cloudMaker(t, "base_url: 'http://127.0.0.1:1/v1'")
-	if _, err := f.models(t.Context(), f.cfg.LLM); err != nil {
+	f, log := cloudBatch(t, "base_url: 'http://127.0.0.1:1/v1'")
+	if _, _, err := f.models(t.Context(), f.cfg.LLM); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.start.Ready(t.Context()); err != nil {
@@ -68,7 +68,7 @@ func TestUnreachableServiceLogged(t *testing.T) {
 // TestPatienceOfSection gives each role a patience of its own.
 func TestPatienceOfSection(t *testing.T) {
 	bare(t)
-	f, _ := cloudMaker(t, "base_url: 'http://127.0.0.1:1/v1', first_token: 1s, first_sound: 2s, transcript: 3s")
+	f, _ := cloudBatch(t, "base_url: 'http://127.0.0.1:1/v1', first_token: 1s, first_sound: 2s, transcript: 3s")
 	for want, of := range map[time.Duration]func(config.Provider) time.Duration{
 		time.Second:     func(p config.Provider) time.Duration { return p.FirstToken },
 		2 * time.Second: func(p config.Provider) time.Duration { return p.FirstSound },

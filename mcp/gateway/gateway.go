@@ -41,6 +41,7 @@ type Gateway struct {
 	*front
 	disabled bool
 	registry *catalog.Registry
+	offers   offer.Options
 	follower *offer.Follower
 	version  string
 	began    time.Time
@@ -77,8 +78,16 @@ func New(o Options) *Gateway {
 	}
 	o.Offer.Log, o.Offer.Zone, o.Offer.Version, o.Offer.Began, o.Offer.Tools = o.Log, o.Zone, o.Version, g.began, views.Tools
 	offer.Fill(registry, o.Offer)
+	g.offers = o.Offer
 	g.follower = offer.NewFollower(registry, o.Offer, views.Updated)
 	return g
+}
+
+// Renew has another gate asked from now on, and offers the server's own tools as they are now.
+func (g *Gateway) Renew(gate router.Gate) {
+	g.front.runner.SetGate(gate)
+	g.registry.SetGate(gate)
+	offer.Renew(g.registry, g.offers)
 }
 
 // SetOwner makes token that of the owner, who may do everything; "" is none. It must be

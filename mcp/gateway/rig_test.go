@@ -241,7 +241,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	o := Options{
 		Version: "1.2.3", Log: slog.New(slog.NewTextHandler(log, nil)), Zone: time.FixedZone("CST", 8*3600),
 		Offer: offer.Options{
-			Devices: h, Local: own, Prompts: set, Assistant: "小智",
+			Devices: h, Local: own, Prompts: set, Assistant: func() string { return "小智" },
 			Config: func() []byte { return []byte(`{"llm":["auto"],"auth":{"token":"***"}}`) }, LogTail: func() string { return "a line\n" },
 			States: func(id string) (map[string]map[string]any, bool) {
 				return map[string]map[string]any{"Lamp": {"power": true}}, id == kitchenID

@@ -57,7 +57,7 @@ func serve(ctx context.Context) error {
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	g := gateway.New(gateway.Options{
-		Version: "conformance", Log: log, Offer: offer.Options{Local: own, Prompts: set, Assistant: "xiaozhi"},
+		Version: "conformance", Log: log, Offer: offer.Options{Local: own, Prompts: set, Assistant: func() string { return "xiaozhi" }},
 	})
 	defer g.Close()
 	token := rand.Text()

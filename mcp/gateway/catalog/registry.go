@@ -25,9 +25,8 @@ import (
 // added by hand replaces what had its name by hand before. All methods may be
 // called at the same time.
 type Registry struct {
-	gate router.Gate
-
 	mu      sync.Mutex
+	gate    router.Gate
 	parts   map[string]*Part // by source
 	now     *snapshot
 	changed func(*snapshot) // tells the views, in the order of the changes; called with mu held
@@ -103,6 +102,14 @@ func (r *Registry) byHand(x item, k key) {
 		p.items = append(p.items, x)
 	}
 	r.parts[partHand] = p
+	r.publish()
+}
+
+// SetGate asks another gate what is hidden, from now on.
+func (r *Registry) SetGate(gate router.Gate) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gate = gate
 	r.publish()
 }
 

@@ -93,7 +93,7 @@ type Runner struct {
 	// and whether they were done. It is set before the first call; nil: nobody does.
 	Audit func(ctx context.Context, who Caller, tool string, done bool)
 
-	gate   router.Gate
+	gate   atomic.Pointer[router.Gate]
 	slots  slots
 	number atomic.Uint64 // of the last call
 	zone   *time.Location
@@ -102,8 +102,13 @@ type Runner struct {
 
 // NewRunner makes a runner. zone is that of the times that tools tell.
 func NewRunner(gate router.Gate, zone *time.Location, log *slog.Logger) *Runner {
-	return &Runner{gate: gate, zone: zone, log: log}
+	r := &Runner{zone: zone, log: log}
+	r.SetGate(gate)
+	return r
 }
+
+// SetGate asks another gate about calls, from now on.
+func (r *Runner) SetGate(gate router.Gate) { r.gate.Store(&gate) }
 
 // Close ends all calls. No more are run.
 func (r *Runner) Close() { r.slots.closeAll() }
@@ -167,7 +172,7 @@ func (r *Runner) decide(e *Entry) router.Verdict {
 	if e.routed {
 		return router.Verdict{Decision: router.Allowed}
 	}
-	return r.gate.Decide(router.Case{Tool: e.tool, Names: e.names(), By: mcp.ByProgram})
+	return r.gate.Load().Decide(router.Case{Tool: e.tool, Names: e.names(), By: mcp.ByProgram})
 }
 
 // RefuseUnknown logs the call of a tool that the caller's view does not show.

@@ -32,7 +32,7 @@ type Options struct {
 	Transcript func(id string) ([]Line, bool)
 
 	Prompts   *prompts.Set   // nil: none
-	Assistant string         // the assistant's name, for prompts
+	Assistant func() string  // the assistant's name, for prompts
 	Config    func() []byte  // the settings without secrets, as JSON; nil: not offered
 	LogTail   func() string  // the last lines of the log; nil: not offered
 	ToolsDir  string         // folder of declarative tools (*.yaml), read again when it changes; "": none
@@ -74,4 +74,13 @@ func Fill(r *catalog.Registry, o Options) {
 	if o.Local != nil {
 		r.Set(catalog.PartLocal, o.localPart(known.DeviceID))
 	}
+}
+
+// Renew offers this server's own tools as they are now, if they are others.
+func Renew(r *catalog.Registry, o Options) {
+	var known definitions
+	if o.Local == nil || json.Unmarshal(toolsJSON, &known) != nil { // of which Fill has told
+		return
+	}
+	r.SetChanged(map[string]*catalog.Part{catalog.PartLocal: o.localPart(known.DeviceID)})
 }

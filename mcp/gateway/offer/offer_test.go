@@ -27,7 +27,7 @@ func filled(t *testing.T, h *home, change func(*Options)) *catalog.Registry {
 		t.Fatal(err)
 	}
 	o := Options{
-		Devices: h, Local: own, Prompts: set, Assistant: "Ann", Zone: time.UTC, Log: slog.New(slog.DiscardHandler),
+		Devices: h, Local: own, Prompts: set, Assistant: func() string { return "Ann" }, Zone: time.UTC, Log: slog.New(slog.DiscardHandler),
 		Config: func() []byte { return []byte(`{"a":1}`) }, LogTail: func() string { return "a line" },
 	}
 	if change != nil {
