@@ -23,10 +23,12 @@ import (
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/timeline"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
+	"xiaozhi/providers/rules"
 	"xiaozhi/providers/service"
 )
 
@@ -305,18 +307,35 @@ func (t *turnTally) reports(to func(agent.Report)) func(agent.Report) {
 
 // note counts a turn that has ended. One of which nothing came, and for which nobody is to blame, does not count.
 func (t *turnTally) note(r agent.Report) {
-	if r.Stage != agent.StageEnd || r.Err == nil && r.Heard == 0 {
+	fault := excused(r.Figures)
+	if r.Err != nil {
+		fault = engines.Why(r.Err, false)
+	}
+	if r.Stage != agent.StageEnd || fault == "" && r.Heard == 0 {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turns++
-	if r.Err == nil {
+	if fault == "" {
 		t.streak = 0
 		return
 	}
 	t.streak++
-	t.fault = engines.Why(r.Err, false)
+	t.fault = fault
+}
+
+// excused says why no model has answered a turn, and the rules have excused it; "": one has, or nothing was asked.
+func excused(f timeline.Figures) string {
+	if f.LLMName != rules.Name {
+		return ""
+	}
+	for _, a := range slices.Backward(f.Attempts) {
+		if a.Op == "think" && a.Outcome == timeline.Failed && a.Provider != rules.Name {
+			return a.Provider + ": " + a.Fault
+		}
+	}
+	return ""
 }
 
 // health tells the count.

@@ -253,12 +253,20 @@ func TestHealthCountsTurns(t *testing.T) {
 	r.says(ctx, d, "and now")
 	want := func(turns, streak int) (ok bool) {
 		h := machine{r.app}.Health()
-		return h.Ready && h.Turns == turns && h.Streak == streak && (streak == 0 || strings.Contains(h.Fault, "wrong key"))
+		return h.Ready && h.Turns == turns && h.Streak == streak && (streak == 0 || strings.Contains(h.Fault, "401"))
 	}
 	for until := time.Now().Add(5 * time.Second); !want(3, 2) && time.Now().Before(until); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if !want(3, 2) {
+		t.Errorf("%+v", machine{r.app}.Health())
+	}
+	r.change(strings.ReplaceAll(beforeChange, "llm: [one]", "llm: [one, rules]")) // who say that the model does not answer
+	r.says(ctx, d, "what about now")
+	for until := time.Now().Add(5 * time.Second); !want(4, 3) && time.Now().Before(until); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if !want(4, 3) {
 		t.Errorf("%+v", machine{r.app}.Health())
 	}
 }

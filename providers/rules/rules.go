@@ -57,8 +57,11 @@ func New(o Options) *Brain {
 // assistantName returns the name of the assistant where nothing else is set.
 func assistantName() string { return message.In(text.Chinese, "agent/name") }
 
-// Name is "rules".
-func (b *Brain) Name() string { return "rules" }
+// Name is the name of every brain.
+const Name = "rules"
+
+// Name is [Name].
+func (b *Brain) Name() string { return Name }
 
 // Generate yields the whole step as one delta. What no rule covers is answered
 // with the sentence that there is no language model, marked as a fallback. The
