@@ -33,6 +33,7 @@ const Topic = "services"
 type Source interface {
 	Revision() int
 	Chains() []kit.Chain
+	Usage(ctx context.Context) map[service.Role]map[string]kit.Usage
 	Sections() []kit.Section
 	Form(ctx context.Context, name, kind string) (kit.Form, bool)
 	Test(ctx context.Context, by account.Person, d kit.Draft, lang text.Lang, runs int) (*kit.Report, error)
@@ -121,6 +122,7 @@ type member struct {
 	Path        string
 	Until       time.Time // it is tried again
 	Why, Raw    string
+	Used        kit.Usage
 }
 
 var kinds = map[kit.Condition]string{kit.Ready: "ok", kit.Resting: "bad", kit.Trying: "warn", kit.LeftOut: "idle"}
@@ -128,7 +130,7 @@ var kinds = map[kit.Condition]string{kit.Ready: "ok", kit.Resting: "bad", kit.Tr
 func (p *Page) state(r *http.Request) state {
 	s := state{Base: p.from.Revision()}
 	s.Undo, _ = strconv.Atoi(r.URL.Query().Get("undo")) // of what is no number: none
-	lang, now := ui.Lang(r), time.Now()
+	lang, now, used := ui.Lang(r), time.Now(), p.from.Usage(r.Context())
 	for _, c := range p.from.Chains() {
 		one := chain{Chain: c, Label: strings.Join(c.Agents, ", ")}
 		for i, m := range c.Members {
@@ -139,7 +141,7 @@ func (p *Page) state(r *http.Request) state {
 			if m.Fault != nil {
 				shown.Why, shown.Raw = m.Fault.In(lang), m.Fault.Raw()
 			}
-			shown.About = kit.Part(m.About, lang)
+			shown.About, shown.Used = kit.Part(m.About, lang), used[c.Role][m.Name]
 			one.Members = append(one.Members, shown)
 		}
 		switch {

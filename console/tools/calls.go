@@ -112,3 +112,15 @@ func (c call) Who() string {
 	}
 	return "tools/by-outside"
 }
+
+// Family is the text of the kind of its source.
+func (c call) Family() string { return "tools/source-" + familyOf(c.Source) }
+
+// Server is whose tool it was, of other people's servers.
+func (c call) Server() string {
+	_, name, _ := strings.Cut(c.Source, ":")
+	return name
+}
+
+// Parts are the parts of its name, between which a line may break.
+func (c call) Parts() []string { return partsOf(c.Name) }

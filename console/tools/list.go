@@ -53,7 +53,7 @@ type listing struct {
 
 const (
 	pageRows = 50
-	brief    = 200 // bytes of a description in the list
+	brief    = 140 // bytes of a description in the list
 )
 
 // familyOf is the kind of a source: all of other people's servers are one.

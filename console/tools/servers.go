@@ -23,6 +23,15 @@ type server struct {
 	Edit string // path of its form; "": it is none of the settings
 }
 
+// shownLines is how many of the last lines of a program stand beside its end.
+const shownLines = 6
+
+// Tail returns the last lines of a program that has ended. What it says again at each try stands there once.
+func (s server) Tail() []string {
+	all := slices.Compact(slices.Clone(s.Lines))
+	return all[max(0, len(all)-shownLines):]
+}
+
 // fleetState is the page of other people's servers.
 type fleetState struct {
 	Servers []server

@@ -184,11 +184,11 @@ func house() *fakeSource {
 	}
 }
 
-var rowName = regexp.MustCompile(`<li><div><a href="/console/tools/[^"]*">([^<]*)</a>`)
+var rowName = regexp.MustCompile(`<li><div><a href="/console/tools/[^"]*">(.*?)</a>`)
 
 func rowsIn(body string) (names []string) {
 	for _, m := range rowName.FindAllStringSubmatch(body, -1) {
-		names = append(names, m[1])
+		names = append(names, strings.ReplaceAll(m[1], "<wbr>", ""))
 	}
 	return names
 }

@@ -73,6 +73,21 @@ func (w row) Server() string {
 	return name
 }
 
+// Parts are the parts of its name, between which a line may break.
+func (w row) Parts() []string { return partsOf(w.Tool.Name) }
+
+// partsOf splits a name behind its dots and underscores.
+func partsOf(name string) (all []string) {
+	for part := range strings.SplitAfterSeq(name, ".") {
+		for piece := range strings.SplitAfterSeq(part, "_") {
+			if piece != "" {
+				all = append(all, piece)
+			}
+		}
+	}
+	return all
+}
+
 // picture is one that a page shows in itself.
 type picture struct {
 	Source template.URL

@@ -15,6 +15,7 @@ import (
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
+	"xiaozhi/store"
 )
 
 // servicesOf lists, tries and sets the services of the server.
@@ -36,6 +37,10 @@ func servicesOf(a *App) *services.Services {
 		o.Settings = a.settings
 	}
 	if a.stored != nil {
+		o.Spans = func(ctx context.Context, turns int, each func(doc string)) error {
+			now := time.Now()
+			return a.stored.Turns.Spans(ctx, store.CostQuery{From: now.Add(-usageTime), To: now.Add(time.Minute)}, turns, each)
+		}
 		o.Vault = vault(a.stored, a.cfg, a.options.Data)
 	}
 	return services.New(o)
@@ -44,6 +49,9 @@ func servicesOf(a *App) *services.Services {
 func statesOf(a *App) engines.States {
 	return condition{a}.chains()
 }
+
+// usageTime is how far back requests are looked at.
+const usageTime = 30 * 24 * time.Hour
 
 // stateTime is how often it is looked whether a service rests, or works again.
 const stateTime = time.Second

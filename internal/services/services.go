@@ -43,6 +43,8 @@ type Options struct {
 	Vault  Vault                // nil: it is not told who has typed a secret
 	Voice  func() providers.TTS // that of all, which speaks to a recogniser without a voice of its own; nil: none
 	Ears   func() providers.ASR // that of all, which hears a voice; nil: none
+	// Spans hands over those of the last turns that are kept, the newest first; nil: none are.
+	Spans func(ctx context.Context, turns int, each func(doc string)) error
 	// Audit keeps what people have tried; nil: nothing does.
 	Audit func(ctx context.Context, by account.Person, act, object string, outcome error)
 	Limit time.Duration // of what a service may take in a test; 0: 10 s
@@ -55,12 +57,13 @@ type Services struct {
 	clips *clips
 	held  *held
 	tests chan struct{} // one for each test that runs
+	usage usages
 }
 
 // New returns them.
 func New(o Options) *Services {
 	o.Limit = cmp.Or(o.Limit, testTime)
-	return &Services{o, newClips(), &held{}, make(chan struct{}, maxTests)}
+	return &Services{o: o, clips: newClips(), held: &held{}, tests: make(chan struct{}, maxTests)}
 }
 
 // Revision is that of the settings in force.

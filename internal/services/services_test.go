@@ -425,3 +425,26 @@ func TestFieldsOfAllKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestUsage sums up requests by role, with those that took over from one that was too slow.
+func TestUsage(t *testing.T) {
+	b := newBench(t, "")
+	b.o.Spans = func(_ context.Context, _ int, each func(string)) error {
+		for range 150 {
+			each(`{"attempts":[{"op":"think","part":1,"provider":"a","at":0,"took":900,"outcome":"lost"},{"op":"think","part":1,"provider":"b","at":500,"first":200,"took":300,"outcome":"answered","cost":0.01}]}`)
+		}
+		each(`{"attempts":[{"op":"speak","provider":"a","at":0,"took":9,"outcome":"failed"}]}`)
+		each("what is this")
+		return nil
+	}
+	all := b.Usage(t.Context())
+	if u := all[service.LLM]["b"]; u.Requests != 100 || u.Won != 100 || u.P50 != 200*time.Millisecond || u.Cost < 0.99 || u.Failed != 0 {
+		t.Errorf("b: %+v", u)
+	}
+	if u := all[service.LLM]["a"]; u.Won != 0 || u.Unpriced != 100 || u.P95 != 0 {
+		t.Errorf("a: %+v", u)
+	}
+	if u := all[service.TTS]["a"]; u.Failed != 1 || u.Requests != 1 {
+		t.Errorf("the voice a: %+v", u)
+	}
+}
