@@ -73,7 +73,11 @@ func (s *Services) plan(ctx context.Context, by account.Person, base int, edits 
 func planOf(p *settings.Plan) *Plan {
 	out := &Plan{ID: p.ID}
 	for _, c := range p.Changes {
-		out.Changes = append(out.Changes, Change{Key: c.Key(), Old: Written(c.Old), New: Written(c.New), Secret: c.Secret})
+		one := Change{Key: c.Key(), Old: Written(c.Old), New: Written(c.New), Secret: c.Secret}
+		if c.Old == nil && isNothing(one.New) || c.New == nil && isNothing(one.Old) { // a section comes or goes with all of its keys
+			continue
+		}
+		out.Changes = append(out.Changes, one)
 	}
 	for _, w := range p.Warnings {
 		out.Warnings = append(out.Warnings, string(w))
@@ -82,6 +86,11 @@ func planOf(p *settings.Plan) *Plan {
 		out.Checks = append(out.Checks, Check{Name: t.Section, Role: t.Role, OK: t.OK, First: t.First, Total: t.Total, Why: t.Why})
 	}
 	return out
+}
+
+// isNothing reports whether a value is that of a key which nobody has set.
+func isNothing(written string) bool {
+	return slices.Contains([]string{"", "0", "0s", "false"}, written)
 }
 
 // Written is a value of the settings as people read it.
