@@ -49,7 +49,7 @@ type Parts struct {
 	Devices  devices.Options
 	Talk     talk.Source
 	Talks    *talks.Talks // nil: nothing is kept
-	Tools    tools.Source
+	Tools    *tools.Desk
 	Change   tools.Settings // nil: nothing is changed
 	Settings *changes.Settings
 }

@@ -76,7 +76,7 @@ func (p *Page) calls(w http.ResponseWriter, r *http.Request) {
 func (p *Page) fill(l *callLog, found store.CallList) {
 	names := map[string]string{}
 	for _, d := range l.Devices {
-		names[d.ID] = cmp.Or(d.Name, d.Board, d.ID)
+		names[d.ID] = called(d)
 	}
 	for i := range found.Calls {
 		l.Calls = append(l.Calls, call{found.Calls[i], cmp.Or(names[found.Calls[i].DeviceID], found.Calls[i].DeviceID)})

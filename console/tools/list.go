@@ -44,6 +44,7 @@ type listing struct {
 	Rows     []row
 	Total    int // that were found
 	Next     string
+	Last     string         // key of the last row, where there are more
 	Families []string       // of sources that there are
 	Devices  []fleet.Device // that may be chosen
 	Asleep   int            // whose tools are those of before
@@ -71,6 +72,9 @@ func idOf(t mcp.Tool) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// called returns what people call a device.
+func called(d fleet.Device) string { return cmp.Or(d.Name, d.Board, d.ID) }
+
 // rowOf makes the row of a tool of a device, or of none.
 func rowOf(l router.Listed, device, name string) row {
 	w := row{Listed: l, Device: device, DeviceName: name, Brief: text.Cut(strings.Join(strings.Fields(l.Tool.Description), " "), brief), Path: herePath + idOf(l.Tool)}
@@ -83,20 +87,20 @@ func rowOf(l router.Listed, device, name string) row {
 }
 
 // rows lists all tools that a person may see: those of a device, or of all of theirs.
-func (p *Page) rows(r *http.Request, f filter, devices []fleet.Device) (all []row, asleep int, err error) {
+func (d *Desk) rows(r *http.Request, f filter, devices []fleet.Device) (all []row, asleep int, err error) {
 	owner := access.PersonOf(r).Is(account.Owner)
 	seen := map[string]bool{}
 	if owner && f.Device == "" {
-		for _, l := range p.from.Here() {
+		for _, l := range d.from.Here() {
 			seen[idOf(l.Tool)] = true
 			all = append(all, rowOf(l, "", ""))
 		}
 	}
-	for _, d := range devices {
-		if f.Device != "" && d.ID != f.Device {
+	for _, of := range devices {
+		if f.Device != "" && of.ID != f.Device {
 			continue
 		}
-		listed, live, err := p.from.Survey(r.Context(), d.ID)
+		listed, live, err := d.from.Survey(r.Context(), of.ID)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -110,7 +114,7 @@ func (p *Page) rows(r *http.Request, f filter, devices []fleet.Device) (all []ro
 				}
 				seen[idOf(l.Tool)] = true
 			}
-			all = append(all, rowOf(l, d.ID, cmp.Or(d.Name, d.Board, d.ID)))
+			all = append(all, rowOf(l, of.ID, called(of)))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b row) int { return strings.Compare(a.key, b.key) })
@@ -126,16 +130,16 @@ func (w row) holds(f filter) bool {
 	return strings.Contains(strings.ToLower(all), strings.ToLower(f.Search))
 }
 
-func (p *Page) listing(r *http.Request, f filter) (listing, error) {
+func (d *Desk) listing(r *http.Request, f filter) (listing, error) {
 	l := listing{filter: f, Owner: access.PersonOf(r).Is(account.Owner), First: f == filter{}, Families: families}
-	devices, err := p.mine(r)
+	devices, err := d.mine(r)
 	if err != nil {
 		return l, err
 	}
-	if l.Devices = devices; f.Device != "" && !slices.ContainsFunc(devices, func(d fleet.Device) bool { return d.ID == f.Device }) {
+	if l.Devices = devices; f.Device != "" && !slices.ContainsFunc(devices, func(of fleet.Device) bool { return of.ID == f.Device }) {
 		return l, account.ErrNoDevice
 	}
-	all, asleep, err := p.rows(r, f, devices)
+	all, asleep, err := d.rows(r, f, devices)
 	if err != nil {
 		return l, err
 	}
@@ -149,7 +153,8 @@ func (p *Page) listing(r *http.Request, f filter) (listing, error) {
 			continue
 		}
 		if len(l.Rows) == pageRows {
-			l.Next = path + "?" + url.Values{"q": {f.Search}, "source": {f.Source}, "device": {f.Device}, "after": {l.Rows[pageRows-1].key}}.Encode()
+			l.Last = l.Rows[pageRows-1].key
+			l.Next = path + "?" + url.Values{"q": {f.Search}, "source": {f.Source}, "device": {f.Device}, "after": {l.Last}}.Encode()
 			continue
 		}
 		l.Rows = append(l.Rows, w)

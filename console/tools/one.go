@@ -2,7 +2,6 @@ package tools
 
 import (
 	"cmp"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -60,27 +59,22 @@ var errNoTool = errors.New("there is no such tool")
 // lastCalls is how many calls of a tool its page shows.
 const lastCalls = 5
 
-// find returns the tool that a path names.
-func (p *Page) find(r *http.Request) (w row, live bool, err error) {
-	id := r.PathValue("tool")
-	device, name := "", ""
-	var all []router.Listed
-	if typed := r.PathValue("device"); typed != "" {
-		device = p.from.DeviceID(typed)
-		if all, live, err = p.from.Survey(r.Context(), device); err != nil {
-			return w, false, err
+// find returns a tool of a device, or of none, by its id.
+func (d *Desk) find(r *http.Request, device, id string) (w row, live bool, err error) {
+	all, live, name := []router.Listed(nil), true, ""
+	if device == "" {
+		all = d.from.Here()
+	} else if all, live, err = d.from.Survey(r.Context(), device); err != nil {
+		return w, false, err
+	}
+	devices, err := d.mine(r)
+	if err != nil {
+		return w, false, err
+	}
+	for _, of := range devices {
+		if of.ID == device {
+			name = called(of)
 		}
-		devices, err := p.mine(r)
-		if err != nil {
-			return w, false, err
-		}
-		for _, d := range devices {
-			if d.ID == device {
-				name = cmp.Or(d.Name, d.Board, d.ID)
-			}
-		}
-	} else {
-		all, live = p.from.Here(), true
 	}
 	for _, l := range all {
 		if idOf(l.Tool) == id {
@@ -92,8 +86,11 @@ func (p *Page) find(r *http.Request) (w row, live bool, err error) {
 
 // single fills the page of a tool.
 func (p *Page) single(r *http.Request) (s single, err error) {
-	s.row, s.Live, err = p.find(r)
-	if err != nil {
+	device := r.PathValue("device")
+	if device != "" {
+		device = p.from.DeviceID(device)
+	}
+	if s.row, s.Live, err = p.find(r, device, r.PathValue("tool")); err != nil {
 		return s, err
 	}
 	s.Owner = access.PersonOf(r).Is(account.Owner)
@@ -151,7 +148,7 @@ func (p *Page) places(r *http.Request, w row) (all []place, err error) {
 		}
 		for _, l := range listed {
 			if idOf(l.Tool) == id {
-				all = append(all, place{row: rowOf(l, d.ID, cmp.Or(d.Name, d.Board, d.ID)), Live: live})
+				all = append(all, place{row: rowOf(l, d.ID, called(d)), Live: live})
 			}
 		}
 	}
@@ -234,7 +231,7 @@ func (p *Page) call(w http.ResponseWriter, r *http.Request, f *ui.Form, s single
 		p.show(w, r, f, nil)
 		return
 	}
-	a, invalid, err := p.run(r, s, arguments, sure)
+	a, invalid, err := p.run(r, s.row, arguments, sure)
 	p.door.Did(r, "tool.call", auditName(s.row), cmp.Or(err, a.outcome()))
 	switch {
 	case err != nil && p.site.Reason(r, err) == "":
@@ -268,24 +265,6 @@ func auditName(w row) string {
 		name += " " + w.Device
 	}
 	return name
-}
-
-// run calls a tool and waits for its outcome.
-func (p *Page) run(r *http.Request, s single, arguments string, sure bool) (a answer, invalid string, err error) {
-	lang := ui.Lang(r)
-	ctx, cancel := context.WithTimeout(mcp.WithInfo(r.Context(), mcp.Info{Language: string(lang), Pictures: true}), callTime)
-	defer cancel()
-	call := mcp.Call{ID: "page_" + store.NewID(), Name: s.LLMName, Arguments: arguments, Language: string(lang)}
-	began := time.Now()
-	var response mcp.ActionResponse
-	if s.Device == "" {
-		response, invalid = p.from.CallHere(ctx, call, sure)
-	} else if response, invalid, err = p.from.Call(ctx, s.Device, call); err != nil {
-		return a, "", err
-	}
-	a = answerOf(response.Outcome(string(lang)))
-	a.Took = time.Since(began)
-	return a, invalid, nil
 }
 
 // Limits of what a page shows of an outcome.

@@ -58,18 +58,27 @@ type Source interface {
 	DeviceOwner(ctx context.Context, device string) (string, error) // id of an account; "": nobody's
 }
 
-// Page shows tools.
-type Page struct {
-	site  *ui.Site
-	door  access.Door
+// Desk looks at tools and calls them, for pages and programs, which are counted together.
+type Desk struct {
 	from  Source
-	set   Settings // nil: nothing can be changed
 	rates *rates
 }
 
+// NewDesk returns a desk.
+func NewDesk(from Source) *Desk { return &Desk{from: from, rates: newRates()} }
+
+// Page shows tools.
+type Page struct {
+	*Desk
+
+	site *ui.Site
+	door access.Door
+	set  Settings // nil: nothing can be changed
+}
+
 // New returns the pages. Without settings nothing is changed by them.
-func New(site *ui.Site, door access.Door, from Source, set Settings) *Page {
-	return &Page{site: site, door: door, from: from, set: set, rates: newRates()}
+func New(site *ui.Site, door access.Door, desk *Desk, set Settings) *Page {
+	return &Page{Desk: desk, site: site, door: door, set: set}
 }
 
 // Paths of the pages.
@@ -133,12 +142,12 @@ func (p *Page) Topics() []live.Topic {
 }
 
 // mine lists the devices whose tools a person may see.
-func (p *Page) mine(r *http.Request) (all []fleet.Device, err error) {
+func (d *Desk) mine(r *http.Request) (all []fleet.Device, err error) {
 	who := access.PersonOf(r)
-	known, err := p.from.Devices(r.Context())
-	for _, d := range known {
-		if who.Is(account.Owner) || who.Is(account.Member) && d.Owner != "" && d.Owner == who.ID {
-			all = append(all, d)
+	known, err := d.from.Devices(r.Context())
+	for _, one := range known {
+		if who.Is(account.Owner) || who.Is(account.Member) && one.Owner != "" && one.Owner == who.ID {
+			all = append(all, one)
 		}
 	}
 	return all, err

@@ -123,7 +123,7 @@ func visit(t *testing.T, s *fakeSource, who account.Person) *visitor {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	for _, route := range New(site, access.Door{Guard: access.New(access.Options{Log: slog.New(slog.DiscardHandler)})}, s, s.set).Routes() {
+	for _, route := range New(site, access.Door{Guard: access.New(access.Options{Log: slog.New(slog.DiscardHandler)})}, NewDesk(s), s.set).Routes() {
 		mux.Handle(route.Pattern, route.Handler)
 	}
 	return &visitor{t, mux, who, "en"}

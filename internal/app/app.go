@@ -256,10 +256,11 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 		return err
 	}
 	a.web.lab = labOf(ctx, a, f)
-	if err := openConsole(a, f); err != nil {
+	desk := deskOf(a, f)
+	if err := openConsole(a, f, desk); err != nil {
 		return err
 	}
-	a.web.more = append(a.web.lab.Routes(), pages(a)...)
+	a.web.more = slices.Concat(a.web.lab.Routes(), desk.Programs(a.web.guard), pages(a))
 	return nil
 }
 

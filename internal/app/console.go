@@ -40,7 +40,7 @@ import (
 )
 
 // openConsole makes the pages, where there are accounts by which people can be known.
-func openConsole(a *App, f *factory) error {
+func openConsole(a *App, f *factory, desk *tools.Desk) error {
 	if a.accounts == nil || !a.cfg.Console.Enabled {
 		return nil
 	}
@@ -57,7 +57,7 @@ func openConsole(a *App, f *factory) error {
 		},
 		Doctor: doctorOf{a}, Services: servicesOf(a), Settings: a.settings,
 		Agents: agentpages.Options{Book: a.crew.api(a.web.guard, a.stored), Lab: a.web.lab.Lab, Stock: a.web.stock},
-		Tools:  toolsOf{a, f},
+		Tools:  desk,
 		Change: changing(a),
 		Trials: trialsOf(a),
 	})

@@ -25,6 +25,9 @@ type toolsOf struct {
 
 var _ tools.Source = toolsOf{}
 
+// deskOf looks at tools and calls them for pages and programs.
+func deskOf(a *App, f *factory) *tools.Desk { return tools.NewDesk(toolsOf{a, f}) }
+
 // Devices lists all devices.
 func (t toolsOf) Devices(ctx context.Context) ([]fleet.Device, error) { return t.seen.fleet.List(ctx) }
 
@@ -33,9 +36,11 @@ func (t toolsOf) Survey(ctx context.Context, id string) (all []router.Listed, li
 	if d, err := t.outside.devices.Find(id); err == nil {
 		return d.Survey(), true, nil
 	}
-	docs, err := t.stored.Devices.Learned(ctx, id)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return nil, false, err
+	var docs map[string]string
+	if t.stored != nil {
+		if docs, err = t.stored.Devices.Learned(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, false, err
+		}
 	}
 	var kept keptTools
 	for name, read := range map[string]func(string) ([]mcp.Tool, error){
@@ -69,10 +74,12 @@ func (k keptTools) GetAvailableTools() []mcp.Tool { return k.tools }
 // here makes a router of the tools that need no device. It must be closed.
 func (t toolsOf) here() *router.Router {
 	limits := t.factory.limits()
-	limits.Record = func(rec router.Record) {
-		c := callOf(&rec)
-		c.Caller, c.At = "console", time.Now().Add(-rec.Took)
-		t.stored.Log.Call(c)
+	if t.stored != nil {
+		limits.Record = func(rec router.Record) {
+			c := callOf(&rec)
+			c.Caller, c.At = "console", time.Now().Add(-rec.Took)
+			t.stored.Log.Call(c)
+		}
 	}
 	return router.New(limits, t.factory.own, t.factory.external)
 }
@@ -111,6 +118,9 @@ func (t toolsOf) CallHere(ctx context.Context, call mcp.Call, sure bool) (mcp.Ac
 
 // FindCalls lists the calls that were kept.
 func (t toolsOf) FindCalls(ctx context.Context, f store.CallFilter, p store.Page) (store.CallList, error) {
+	if t.stored == nil {
+		return store.CallList{}, nil
+	}
 	return t.stored.Turns.FindCalls(ctx, f, p)
 }
 
