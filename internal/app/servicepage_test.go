@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/openaitest"
+	"xiaozhi/providers"
 )
 
 const (
@@ -54,6 +56,7 @@ func owned(t *testing.T, a *App, h http.Handler) *pageClient {
 
 var (
 	clipPath = regexp.MustCompile(`/console/services/sound/[A-Z0-9]+`)
+	planID   = regexp.MustCompile(`name="plan" value="([^"]+)"`)
 	draftID  = regexp.MustCompile(`name="draft" value="([A-Z0-9]+)"`)
 )
 
@@ -129,5 +132,69 @@ func TestServicesAreTried(t *testing.T) {
 	}
 	if len(a.cfg.Providers) > 0 {
 		t.Error("a test has set something")
+	}
+}
+
+// TestServicesAreSet: a service is added with its key, after what will change was shown; it comes first for the next turn. Its
+// order is changed, somebody's older form is refused with what differs, the breaker is seen open and closed, a change is taken
+// back, another host wants the key again, and the service is removed.
+func TestServicesAreSet(t *testing.T) {
+	bare(t)
+	cloud := lockedCloud(t)
+	data := t.TempDir()
+	a, h := builtApp(t, data, "tts: [local]\n")
+	defer a.Close()
+	c := owned(t, a, h)
+	add := url.Values{"do": {"save"}, "base": {"0"}, "name": {"mine"}, "set.base_url": {cloud.URL()}, "set.api_key": {pageKey}, "join": {"llm", "tts"}}
+	body := c.ask("/console/services/add/openai", add).Body.String()
+	for _, want := range []string{"providers.mine.api_key", "What will change", "mine, local", "Works"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the plan does not say %q:\n%.3000s", want, body)
+		}
+	}
+	if strings.Contains(body, pageKey) || a.settings.Revision() != 0 {
+		t.Errorf("revision %d", a.settings.Revision())
+	}
+	c.expect("/console/services", url.Values{"do": {"apply"}, "plan": {match(t, planID, body)}}, 303, "/console/services?undo=1")
+	if now := a.settings.Current(); now.TTS[0] != "mine" || string(now.Providers["mine"].APIKey) != pageKey {
+		t.Fatalf("set: %v %+v", now.TTS, now.Providers["mine"])
+	}
+	c.expect("/console/services", url.Values{"do": {"apply"}, "plan": {"gone"}}, 422, "")
+	c.expect("/console/services/of/mine", nil, 200, "ends with 6789")
+	c.expect("/console/services/of/mine/voices", nil, 200, "alloy")
+	c.expect("/console/services/of/mine/voices", url.Values{"voice": {"alloy"}}, 200, "/console/services/sound/")
+	c.expect("/console/services", url.Values{"do": {"down"}, "role": {"tts"}, "name": {"mine"}, "base": {"1"}}, 303, "/console/services?undo=2")
+	c.expect("/console/services", url.Values{"do": {"up"}, "role": {"tts"}, "name": {"mine"}, "base": {"1"}}, 422, "Somebody else (ann) has changed the same")
+	c.expect("/console/services", url.Values{"do": {"undo"}, "revision": {"2"}}, 303, "/console/services")
+	if now := a.settings.Current(); now.TTS[0] != "mine" {
+		t.Errorf("taken back: %v", now.TTS)
+	}
+	cloud.Reply(openaitest.Speak, openaitest.Failure(500, "down"))
+	speak := func() {
+		for range a.cast.main.Load().TTS.Synthesize(t.Context(), providers.TTSRequest{Text: "hello", Language: "en"}) {
+			break
+		}
+	}
+	for range 3 {
+		speak()
+	}
+	c.expect("/console/services", nil, 200, "Breaker open")
+	edit := url.Values{"do": {"save"}, "base": {"3"}, "set.base_url": {"https://evil.example/v1"}}
+	c.expect("/console/services/of/mine", edit, 422, "Type the key again")
+	body = c.ask("/console/services/of/mine", url.Values{"do": {"remove"}, "base": {"3"}}).Body.String()
+	c.expect("/console/services", url.Values{"do": {"apply"}, "plan": {match(t, planID, body)}}, 303, "/console/services?undo=4")
+	if now := a.settings.Current(); len(now.Providers) > 0 || strings.Join(now.TTS, " ") != "local" {
+		t.Errorf("removed: %v %v", now.TTS, now.Providers)
+	}
+	kept := ""
+	for _, name := range find(data, databaseFile+"*") {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept += string(raw)
+	}
+	if strings.Contains(kept, pageKey) || kept == "" {
+		t.Error("the database has the key as it was typed")
 	}
 }
