@@ -2,18 +2,23 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/openaitest"
+	"xiaozhi/internal/settings"
+	"xiaozhi/store"
 )
 
 // running is a whole program that serves devices in memory.
@@ -58,11 +63,11 @@ func (r *running) settings(text string) *config.Config {
 func (r *running) change(text string) {
 	r.t.Helper()
 	s, err := machine{r.app}.Build(r.t.Context(), r.settings(text))
-	if err != nil {
-		r.t.Fatal(err)
+	if err == nil {
+		err = s.Apply(r.t.Context())
 	}
-	if err := s.Apply(r.t.Context()); err != nil {
-		r.t.Fatal(err)
+	if err != nil {
+		r.t.Error(err)
 	}
 }
 
@@ -268,5 +273,107 @@ func TestHealthCountsTurns(t *testing.T) {
 	}
 	if !want(4, 3) {
 		t.Errorf("%+v", machine{r.app}.Health())
+	}
+}
+
+// A change is planned, tried, applied and counts from the next turn on. One with which every turn fails is taken back by
+// itself, and the next turn is answered again.
+func TestChangeIsATransaction(t *testing.T) {
+	r := runs(t, beforeChange)
+	r.cloud.Handle(openaitest.Chat, func(request *openaitest.Request) openaitest.Reply {
+		if request.JSON()["model"] == "broken" {
+			return openaitest.Failure(404, "there is no such model")
+		}
+		return openaitest.Text("Yes.")
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for !r.app.life.ready.Load() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	s, by := r.app.settings, account.Person{Name: "anna", Role: store.Owner}
+	apply := func(path string, value any) *settings.Plan {
+		plan, err := s.Plan(ctx, by, s.Revision(), []settings.Edit{{Path: strings.Split(path, "."), Value: value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Apply(ctx, by, plan.ID); err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	d := r.dial(ctx, devicetest.Options{OpenListen: true, Tools: devicetest.NewBoard().Tools()})
+	r.says(ctx, d, "hello there")
+	apply("agent.name", "Berta")
+	r.says(ctx, d, "who are you")
+	chats := r.cloud.Requests(openaitest.Chat)
+	if got := askedWith(chats[len(chats)-1]); got != "brain-1 Berta get_current_time" {
+		t.Errorf("after the change the model was asked with %s", got)
+	}
+	if plan := apply("providers.one.model", "broken"); !slices.ContainsFunc(plan.Tests, func(t settings.Test) bool { return t.Role == "llm" && !t.OK }) {
+		t.Errorf("the trials say %+v", plan.Tests)
+	}
+	for range 2 {
+		if reply := r.says(ctx, d, "and now"); strings.Contains(reply.Text(), "Yes.") {
+			t.Errorf("a model that is not there said %q", reply.Text())
+		}
+	}
+	for until := time.Now().Add(15 * time.Second); s.Current().Providers["one"].Model == "broken" && time.Now().Before(until); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if now := s.Current(); now.Providers["one"].Model != "brain-1" || now.Agent.Name != "Berta" {
+		t.Fatalf("in force are %q and %q", now.Providers["one"].Model, now.Agent.Name)
+	}
+	if reply := r.says(ctx, d, "and at last"); !strings.Contains(reply.Text(), "Yes.") {
+		t.Errorf("heard %q", reply.Text())
+	}
+}
+
+// Settings change while ten devices talk: each turn is answered by one set of them, and no device is disturbed.
+func TestSettingsChangeUnderLoad(t *testing.T) {
+	r := runs(t, beforeChange)
+	r.cloud.Handle(openaitest.Chat, func(request *openaitest.Request) openaitest.Reply {
+		return openaitest.TextEvery(50*time.Millisecond, "I am ", strings.Replace(request.JSON()["model"].(string), "brain-", "number ", 1), ".")
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var talks, changes sync.WaitGroup
+	over := make(chan struct{})
+	changes.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-over:
+				return
+			case <-time.After(100 * time.Millisecond):
+				r.change([]string{afterChange, beforeChange}[i%2])
+			}
+		}
+	})
+	for i := range 10 {
+		d := r.dial(ctx, devicetest.Options{OpenListen: true, DeviceID: fmt.Sprintf("24:6f:28:aa:20:%02x", i), Tools: devicetest.NewBoard().Tools()})
+		talks.Go(func() {
+			for range 4 {
+				if err := d.Detect("tell me who you are"); err != nil {
+					t.Error(err)
+					return
+				}
+				if reply, err := d.WaitReply(ctx); err != nil || reply.Text() != "I am number 1." && reply.Text() != "I am number 2." {
+					t.Errorf("%v, %v", reply, err)
+					return
+				}
+			}
+		})
+	}
+	talks.Wait()
+	close(over)
+	changes.Wait()
+	with := map[any]any{"mouth-1": "alto", "mouth-2": "bass"}
+	for _, request := range r.cloud.Requests(openaitest.Speak) {
+		if body := request.JSON(); with[body["model"]] != body["voice"] {
+			t.Errorf("spoken with %v and %v", body["model"], body["voice"])
+		}
+	}
+	if h := (machine{r.app}).Health(); h.Turns != 40 || h.Streak != 0 {
+		t.Errorf("%+v", h)
 	}
 }
