@@ -351,6 +351,12 @@ func TestRetention(t *testing.T) {
 		if s := r.Stats(); !errors.Is(s.Err, errQuota) || s.Dropped != 1 {
 			t.Errorf("%+v", s)
 		}
+		r.SetLimits(time.Hour, 3*size)
+		r.Put(h.turn("talk-later", sound, nil))
+		idle(t, r)
+		if n, err := h.store.Recordings.Bytes(t.Context()); err != nil || int64(n) > 3*size || r.Stats().Err != nil {
+			t.Errorf("%d bytes after the quota was lowered, %v, %+v", n, err, r.Stats())
+		}
 		r.Close()
 		r = h.recorder(Options{Quota: 2 * size}) // less than there is
 		idle(t, r)

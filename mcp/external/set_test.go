@@ -196,3 +196,46 @@ func TestSetEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+// TestOtherSettings: servers of other settings come, change and go; those of the file stay, and so do those that did not change.
+func TestOtherSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mcp_servers.json")
+	synctest.Test(t, func(t *testing.T) {
+		p := folk(t, "a", "b", "c")
+		f := NewSet(Options{Servers: map[string]Config{"one": config(t, Entry{URL: "ws://h/a"})}, File: file, ServerOptions: ServerOptions{dial: p.dial}})
+		write(t, file, `{"mcpServers":{"x":{"url":"ws://h/c"},"two":{"url":"ws://h/c"}}}`)
+		running(t, f)
+		later(3 * time.Second)
+		first := f.Sources()
+		for _, step := range []struct {
+			ours  map[string]Config
+			want  string
+			tools string
+		}{
+			{map[string]Config{"one": config(t, Entry{URL: "ws://h/a"}), "two": config(t, Entry{URL: "ws://h/b"})}, "one two x", "a who b who c who"},
+			{map[string]Config{"one": config(t, Entry{URL: "ws://h/a"})}, "one two x", "a who c who c who"},
+			{map[string]Config{"one": config(t, Entry{URL: "ws://h/b"})}, "one two x", "b who c who c who"},
+			{nil, "two x", "c who c who"},
+		} {
+			before := f.Sources()[0]
+			f.SetServers(step.ours)
+			later(3 * time.Second)
+			if got := sources(f); got != step.want || names(f) != step.tools {
+				t.Errorf("servers %q, want %q; tools %q, want %q", got, step.want, names(f), step.tools)
+			}
+			if stays := strings.HasPrefix(step.tools, "a "); stays != (f.Sources()[0] == before) {
+				t.Errorf("%q: the first one is another", step.want)
+			}
+		}
+		if now := f.Sources(); now[len(now)-1] != first[len(first)-1] {
+			t.Error("a server of the file is another one")
+		}
+		write(t, file, "{")
+		later(3 * time.Second)
+		f.SetServers(map[string]Config{"one": config(t, Entry{URL: "ws://h/a"})})
+		later(3 * time.Second)
+		if got := sources(f); got != "one two x" {
+			t.Errorf("with a broken file: %q", got)
+		}
+	})
+}

@@ -187,3 +187,26 @@ func TestGateOfDevices(t *testing.T) {
 		}
 	}
 }
+
+// Another gate counts at once, by all ways, and the server's own tools are offered as they are now.
+func TestGateIsReplaced(t *testing.T) {
+	g := newGated(t, router.Rules{})
+	g.Renew(router.NewGate(router.Rules{Deny: []string{"sum"}, Confirm: []string{"lamp"}}))
+	listed := names(t, field(t, g.do("GET", "/api/mcp/tools", "").body, "tools"))
+	if slices.Contains(listed, "util.sum") || !slices.Contains(listed, "home.lamp") {
+		t.Errorf("listed: %q", listed)
+	}
+	for way, call := range g.ways() {
+		for _, tool := range []string{"util.sum", "home.lamp"} {
+			if body := call(tool); len(g.took()) > 0 || strings.Contains(body, "done") {
+				t.Errorf("%s: %s was run: %s", way, tool, body)
+			}
+		}
+	}
+	g.Renew(router.NewGate(router.Rules{}))
+	for way, call := range g.ways() {
+		if body := call("util.sum"); len(g.took()) != 1 {
+			t.Errorf("%s: not run again: %s", way, body)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/local/web"
+	"xiaozhi/mcp/router"
 )
 
 // site is a page of a service in this process.
@@ -81,5 +82,31 @@ func TestNotConfigured(t *testing.T) {
 	page := site(t, "/{planet}", "", func(http.ResponseWriter, *http.Request) {})
 	if err := local.CheckNews(page); err == nil || err.Error() != "the url holds {planet}, but known are {query}, {language}" {
 		t.Errorf("an unknown name: %v", err)
+	}
+}
+
+// TestSetPages: pages come, change and go while the source runs.
+func TestSetPages(t *testing.T) {
+	page := func(text string) local.Outside {
+		return local.Outside{Page: site(t, "/{city}", "", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }), City: "x"}
+	}
+	s := local.New(local.Options{News: page("old news")})
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	box := router.New(router.Options{}, s)
+	defer box.Close()
+	before := len(s.GetAvailableTools())
+	s.SetPages(page("rain"), local.Outside{})
+	if got := offered(box, "get_weather", "get_news"); got != "get_weather" || len(s.GetAvailableTools()) != before {
+		t.Errorf("offered %s, %d tools", got, len(s.GetAvailableTools()))
+	}
+	if r := call(t, box, "en", "get_weather", `{}`); r.Result != "rain" {
+		t.Errorf("%+v", r)
+	}
+	s.SetPages(page("sun"), local.Outside{})
+	if r := call(t, box, "en", "get_weather", `{}`); r.Result != "sun" {
+		t.Errorf("%+v", r)
 	}
 }

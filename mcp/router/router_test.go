@@ -225,3 +225,28 @@ func TestGroup(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Other limits count at once, for what is offered and for what is called; a call that was prepared is run.
+func TestSetLimits(t *testing.T) {
+	b := newRouter(t, Options{Rules: Rules{Deny: []string{"door"}}}, source("local", "lamp", "door"))
+	names := func() (all []string) {
+		for _, o := range b.Offers() {
+			all = append(all, o.LLMName+" "+string(o.Kind)+fmt.Sprint(o.Job, o.Consent))
+		}
+		return all
+	}
+	if got := names(); len(got) != 1 || !strings.HasPrefix(got[0], "lamp ") {
+		t.Errorf("offered %q", got)
+	}
+	before := prepare(t, b, "lamp", "{}")
+	b.SetLimits(Limits{Rules: Rules{Deny: []string{"lamp"}, Confirm: []string{"door"}}, Kinds: map[string]mcp.Kind{"door": mcp.Query}, Jobs: []string{"door"}})
+	if got := names(); !slices.Equal(got, []string{"door " + string(mcp.Query) + fmt.Sprint(true, true)}) {
+		t.Errorf("offered %q", got)
+	}
+	if _, refused := b.Prepare(mcp.Call{ID: "c2", Name: "lamp", Arguments: "{}"}); refused == nil || refused.Action != mcp.ActionTypeNotFound {
+		t.Errorf("what is denied now: %+v", refused)
+	}
+	if r := b.Run(t.Context(), before); r.Result != "lamp" {
+		t.Errorf("what was prepared: %+v", r)
+	}
+}

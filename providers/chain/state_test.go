@@ -97,3 +97,26 @@ func TestStateOfDuplex(t *testing.T) {
 		}
 	})
 }
+
+// TestSharedBreakers: what was seen of a member in one chain counts in all that it is in.
+func TestSharedBreakers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var breaker Breaker
+		shared := map[string]*Breaker{"first": &breaker}
+		first, second := &pt.TTS{Label: "first", Script: []pt.Speech{{Err: unavailable("first")}, {Err: unavailable("first")}, {Err: unavailable("first")}}}, &pt.TTS{Label: "second"}
+		one, err := NewTTS([]providers.TTS{first, second}, Options{Breakers: shared})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			_, _ = speak(t.Context(), one)
+		}
+		other, err := NewTTS([]providers.TTS{second, first}, Options{Breakers: shared})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := other.States(); s[1].Condition != Open || s[1].Failures != 3 || s[0].Given != (time.Time{}) {
+			t.Errorf("%+v", s)
+		}
+	})
+}

@@ -221,3 +221,59 @@ func TestDatesOfServices(t *testing.T) {
 		t.Errorf("%q, %v", hosts, ahead)
 	}
 }
+
+// TestRetire: a client that nobody has any more keeps no connection, nor that of a request which goes on, and can still be used.
+func TestRetire(t *testing.T) {
+	release := make(chan struct{})
+	s := servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "first ")
+		_ = http.NewResponseController(w).Flush()
+		if r.URL.Path == "/slow" {
+			<-release
+		}
+		_, _ = io.WriteString(w, "last")
+	})
+	client, err := NewHTTPClient(HTTPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(path string) *http.Response {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+	whole := func(resp *http.Response) {
+		body, err := io.ReadAll(resp.Body)
+		if _ = resp.Body.Close(); err != nil || string(body) != "first last" {
+			t.Errorf("%q, %v", body, err)
+		}
+	}
+	live := func() int {
+		n, _ := client.Transport.(*HTTP).Counts()
+		return n
+	}
+	slow := ask("/slow")
+	whole(ask("/"))
+	if live() != 2 {
+		t.Fatalf("%d connections", live())
+	}
+	Retire(client)
+	if live() != 1 {
+		t.Errorf("%d connections after the end, one is used", live())
+	}
+	close(release)
+	whole(slow)
+	if live() != 0 {
+		t.Errorf("%d connections are kept", live())
+	}
+	whole(ask("/"))
+	if live() != 0 {
+		t.Errorf("%d connections are kept after one more request", live())
+	}
+}

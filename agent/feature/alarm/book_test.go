@@ -393,6 +393,13 @@ func TestBookLimit(t *testing.T) {
 			t.Errorf("the fourth: %v", err)
 		}
 		other.mustOrder(t, in(time.Minute, "Tea"))
+		b.SetLimits(4, 0)
+		s.mustOrder(t, in(time.Minute, "Tea"))
+		b.SetLimits(2, 0)
+		if _, err := s.order(t, in(time.Minute, "Tea")); err == nil || !strings.Contains(err.Error(), "has 4 timers") && !strings.Contains(err.Error(), "has 2 timers") {
+			t.Errorf("after the limit was lowered: %v", err)
+		}
+		b.SetLimits(4, 0)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		s.hear(whole)
