@@ -46,6 +46,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return devices(ctx, args, stdout, stderr)
 	case "user":
 		return user(ctx, args, os.Stdin, stdout, stderr)
+	case "config":
+		return configMain(ctx, args, stdout, stderr)
 	case "secret":
 		return secret(ctx, args, os.Stdin, stdout, stderr)
 	case "backup":
@@ -74,7 +76,7 @@ func usage() string {
 	text.WriteString("usage: xiaozhi COMMAND [flags]\n\n")
 	for _, command := range [][2]string{
 		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"agents", "command/agents"}, {"devices", "command/devices"}, {"user", "command/user"},
-		{"secret", "command/secret"}, {"services", "command/services"}, {"models", "command/models"}, {"doctor", "command/doctor"}, {"backup", "command/backup"}, {"restore", "command/restore"}, {"bench", "command/bench"}, {"version", "command/version"},
+		{"config", "command/config"}, {"secret", "command/secret"}, {"services", "command/services"}, {"models", "command/models"}, {"doctor", "command/doctor"}, {"backup", "command/backup"}, {"restore", "command/restore"}, {"bench", "command/bench"}, {"version", "command/version"},
 	} {
 		fmt.Fprintf(&text, "  %-9s %s\n", command[0], message.Both(command[1]))
 	}

@@ -3,6 +3,8 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
+	"log/slog"
 	"slices"
 
 	"xiaozhi/internal/account"
@@ -121,4 +123,55 @@ func (a examiner) settingsFindings() (all []doctor.Finding) {
 		all = append(all, doctor.Finding{Area: doctor.Program, Level: doctor.Problem, What: contact.Say("settings/held", held.Revision, contact.Line(p.Error())), Do: contact.Say("settings/held-do")})
 	}
 	return all
+}
+
+// FolderSettings are the settings of a data folder, for a command.
+type FolderSettings struct {
+	*settings.Settings
+
+	Close func() error // ends the use of the store
+}
+
+// OpenSettings reads the files with what people have set, for a command, beside a running server or without one. To change
+// them, which nothing builds or watches then, the store is made if it is not there. Close must be called at the end.
+func OpenSettings(ctx context.Context, cfg *config.Config, data string, change bool) (f *FolderSettings, err error) {
+	log := slog.New(slog.DiscardHandler)
+	var kept *store.Store
+	switch {
+	case cfg.Store.Driver == "none":
+	case change:
+		o := storeOptions(cfg, data, log)
+		o.Tool = true
+		if err = makeDataDir(data); err == nil {
+			kept, err = openChecked(ctx, data, o)
+		}
+	default:
+		kept, err = look(ctx, cfg, data, log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f = &FolderSettings{Close: func() error { return nil }}
+	from := opener{none: cfg.Store.Driver == "none"}
+	o := settings.Options{Sources: cfg.Sources(), Look: true, Log: log}
+	if kept != nil {
+		from.vault, o.Records, f.Close = vault(kept, cfg, data), kept.Settings, kept.Close
+		accounts := account.New(account.Options{Store: kept})
+		o.Audit = func(ctx context.Context, by account.Person, act, object string, outcome error) {
+			accounts.Did(ctx, account.Actor{Name: by.Name, Via: account.ViaCommand}, act, object, outcome)
+		}
+	}
+	o.Vault = settingsVault{opener: from}
+	if f.Settings, _, err = settings.Open(ctx, o); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if change {
+		f.Run(settings.Unbuilt{})
+	}
+	closeStore := f.Close
+	f.Close = func() error {
+		f.Settings.Close()
+		return closeStore()
+	}
+	return f, nil
 }

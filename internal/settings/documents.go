@@ -92,13 +92,16 @@ func editsOf(now *config.Config, doc []byte) (edits []Edit, left []Left, err err
 		return nil, nil, errors.Join(ErrNoDoc, err)
 	}
 	raw, _ := now.Tree(false)
+	plain, _ := now.Tree(true) // what was typed before is the same, though it is sealed
 	holds := map[string]any{}
 	for _, v := range now.Values() {
 		holds[strings.Join(v.Path, "\x00")] = v.Value
 	}
 	leaves(tree, nil, func(path []string, value any) {
-		if was, ok := layer(raw).get(path); ok && same(was, value) {
-			return
+		for _, tree := range []layer{raw, plain} {
+			if was, ok := tree.get(path); ok && same(was, value) {
+				return
+			}
 		}
 		if is, ok := holds[strings.Join(path, "\x00")]; ok && equal(path, is, value) {
 			return

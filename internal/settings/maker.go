@@ -36,3 +36,26 @@ func (m maker) check(set layer, revision int) (*config.Config, []config.Warning,
 	}
 	return m.sources.Load(l)
 }
+
+// Unbuilt is the machine of settings that no server uses now: they are checked, and count at its next start.
+type Unbuilt struct{}
+
+var (
+	_ Machine = Unbuilt{}
+	_ Stage   = Unbuilt{}
+)
+
+// Build implements [Machine].
+func (u Unbuilt) Build(context.Context, *config.Config) (Stage, error) { return u, nil }
+
+// Health implements [Machine].
+func (Unbuilt) Health() Health { return Health{} }
+
+// Tests implements [Stage].
+func (Unbuilt) Tests(context.Context) []Test { return nil }
+
+// Apply implements [Stage].
+func (Unbuilt) Apply(context.Context) error { return nil }
+
+// Drop implements [Stage].
+func (Unbuilt) Drop() {}

@@ -227,7 +227,8 @@ func shownLeft(all []Left) (out []ShownLeft) {
 	return out
 }
 
-func shownPlan(p *Plan) ShownPlan {
+// DescribePlan describes a plan to programs.
+func DescribePlan(p *Plan) ShownPlan {
 	out := ShownPlan{ID: p.ID, Base: p.Base, By: p.By, Ends: p.At.Add(planTime), Changes: shownChanges(p.Changes), Warnings: []string{}, Tests: []ShownTest{}, Left: shownLeft(p.Left)}
 	for _, w := range p.Warnings {
 		out.Warnings = append(out.Warnings, string(w))
@@ -293,7 +294,7 @@ func (a *API) planned(w http.ResponseWriter, r *http.Request, p *Plan, err error
 		a.fail(w, r, err)
 		return
 	}
-	access.Answer(w, http.StatusOK, shownPlan(p))
+	access.Answer(w, http.StatusOK, DescribePlan(p))
 }
 
 func (a *API) apply(w http.ResponseWriter, r *http.Request) {
