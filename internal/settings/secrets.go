@@ -55,12 +55,31 @@ func (s safe) seal(ctx context.Context, from maker, p *planned, now state, by ac
 		return nil, &InvalidError{problemsOf(err)}
 	}
 	for _, t := range all {
-		p.names = append(p.names, t.name)
-		if err := s.vault.Seal(ctx, by, t.name, next.UseOf(t.path), t.value); err != nil {
+		use, err := s.destination(ctx, next.UseOf(t.path), all)
+		if err == nil {
+			p.names = append(p.names, t.name)
+			err = s.vault.Seal(ctx, by, t.name, use, t.value)
+		}
+		if err != nil {
 			return nil, &InvalidError{[]*config.Error{{Path: t.path, English: err.Error()}}}
 		}
 	}
 	return clean, nil
+}
+
+// destination says where a secret goes whose address may be a secret too: one that was typed with it, or one that is kept.
+func (s safe) destination(ctx context.Context, use config.SecretUse, all []typed) (config.SecretUse, error) {
+	name, sealed := config.IsSealed(use.At)
+	if !sealed {
+		return use, nil
+	}
+	if i := slices.IndexFunc(all, func(t typed) bool { return t.name == name }); i >= 0 {
+		use.At = all[i].value
+		return use, nil
+	}
+	at, err := s.vault.Open(ctx)(name, config.SecretUse{Kind: config.SecretAddress})
+	use.At = at
+	return use, err
 }
 
 // withReferences puts references in the place of secrets in a value, and lists those.

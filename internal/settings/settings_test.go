@@ -463,6 +463,34 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
+// TestSecretAddress types a secret beside the address that it goes to, which is a secret too: it is sealed for that host, also
+// when it is typed later.
+func TestSecretAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, "", "")
+		defer b.end()
+		at := "tools.external.mcpServers.maps"
+		b.change(anna(), 0, set(at+".url", "https://maps.example/mcp?key=very-secret"), set(at+".headers.Authorization", "Bearer one"))
+		b.change(anna(), 1, set(at+".headers.X-Other", "two"))
+		got := b.Current().Tools.External.MCPServers["maps"]
+		if got.URL != "https://maps.example/mcp?key=very-secret" || got.Headers["Authorization"] != "Bearer one" || got.Headers["X-Other"] != "two" {
+			t.Errorf("%+v", got)
+		}
+		sent := 0
+		for _, kept := range b.vault.all {
+			if kept.use.Kind == config.SecretSent {
+				sent++
+				if kept.use.At != "https://maps.example/mcp?key=very-secret" {
+					t.Errorf("sealed for %+v", kept.use)
+				}
+			}
+		}
+		if sent != 2 {
+			t.Errorf("%d secrets are sent somewhere", sent)
+		}
+	})
+}
+
 func asText(v any) string {
 	text, _ := v.(string)
 	return text
