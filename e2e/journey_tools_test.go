@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"xiaozhi/internal/browsertest"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/openaitest"
 )
@@ -21,6 +22,7 @@ var shelfServer = sharedServer{setup: func() (setup, error) {
 	}
 	cloud.Handle(openaitest.Chat, echo)
 	shelf := httptest.NewServer(http.HandlerFunc(serveShelf))
+	shelfAddress = shelf.URL
 	return setup{env: cloudEnv(cloud), config: `auth: {pairing: ask}
 asr: [cloud]
 tts: [cloud]
@@ -35,6 +37,9 @@ tools:
       dead: {command: sh, args: [-c, "echo no such folder: /srv/music >&2; exit 3"]}
 ` + cloudSection(cloud)}, nil
 }}
+
+// shelfAddress is where those are; set with that server.
+var shelfAddress string
 
 // serveShelf answers as servers of tools.
 func serveShelf(w http.ResponseWriter, r *http.Request) {
@@ -147,4 +152,49 @@ func TestJourneyTools(t *testing.T) {
 		v.reads("tools/by-outside")
 		v.done()
 	})
+}
+
+// TestJourneyToolSettings: what an owner sets of a tool counts at once, and a server of tools that is typed in is tried, kept and
+// removed, while everything runs.
+func TestJourneyToolSettings(t *testing.T) {
+	t.Parallel()
+	browsertest.Need(t, browser)
+	s := shelfServer.use(t)
+	shelfServer.owned.Do(func() { shelfServer.owner = s.own(limit(t), t) })
+	s.waitReady(limit(t), t)
+	v := look{"zh", 360, true}.visit(t, s, shelfServer.owner, "tools?q=find_book")
+	v.pressText("find_book")
+	for _, step := range []struct{ field, sees string }{{"deny", "tools/hidden"}, {"deny", "tools/kind-query"}, {"confirm", "tools/asks"}, {"confirm", "tools/kind-query"}} {
+		v.pressWhat(`document.getElementById("f-` + step.field + `")`)
+		v.press("tools/rules-save")
+		v.Await(fmt.Sprintf(`[...document.querySelectorAll(".head .state")].some((e) => e.innerText === %q)`, v.words(step.sees)))
+		v.Await(`document.querySelector("main > .note.ok")`)
+		v.wide()
+	}
+	where := strings.TrimSuffix(shelfAddress, "/")
+	v.open("tools/servers/edit")
+	v.fill("name", "spare shelf")
+	v.fill("url", where+"/empty")
+	v.press("tools/server-save")
+	v.reads("tools/bad-server-name")
+	v.fill("name", "spare")
+	v.fill("headers", "Authorization: Bearer sesame-open")
+	v.press("tools/test")
+	v.Await(`document.querySelector("main > .note.ok")`)
+	v.fill("url", where+"/good")
+	v.wide()
+	v.press("tools/server-save")
+	v.Await(`document.querySelector("main > .note.ok")`)
+	v.Await(`[...document.querySelectorAll("#servers h2")].some((e) => e.innerText === "spare" && e.parentElement.querySelector(".state.ok"))`)
+	v.open("tools?source=external&q=find_book")
+	v.Await(`document.querySelectorAll("#tools li").length === 2`)
+	v.open("tools/servers/edit?name=spare")
+	v.Await(`document.getElementById("f-url").value.endsWith("/good") && document.getElementById("f-headers").value === "Authorization: ••••"`)
+	if strings.Contains(v.Text("document.documentElement.outerHTML"), "sesame-open") {
+		t.Error("a secret comes back")
+	}
+	v.Text(`window.confirm = () => true, ""`) // it asks once more
+	v.press("tools/server-remove")
+	v.Await(`document.querySelector("main > .note.ok") && ![...document.querySelectorAll("#servers h2")].some((e) => e.innerText === "spare")`)
+	v.done()
 }
