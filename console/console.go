@@ -20,7 +20,6 @@ import (
 	"xiaozhi/console/settings"
 	"xiaozhi/console/setup"
 	"xiaozhi/console/talk"
-	"xiaozhi/console/talks"
 	"xiaozhi/console/tools"
 	"xiaozhi/console/trials"
 	"xiaozhi/console/ui"
@@ -48,7 +47,7 @@ type Parts struct {
 	People   people.Options
 	Devices  devices.Options
 	Talk     talk.Source
-	Talks    *talks.Talks // nil: nothing is kept
+	Talks    conversations.Options
 	Tools    *tools.Desk
 	Change   tools.Settings // nil: nothing is changed
 	Settings *changes.Settings

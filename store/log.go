@@ -86,6 +86,7 @@ type Log struct {
 	flight    load  // entries that are being written; they count as waiting
 	stats     LogStats
 	first     func(context.Context) error // is run before each batch; nil: nothing
+	told      func()                      // of turns that were written; nil: nobody is
 	forgotten map[string]bool             // devices, since the batch was taken that is being written
 
 	wake, full chan struct{} // 1 each: something waits, a whole batch waits
@@ -112,6 +113,13 @@ func (l *Log) After(f func(context.Context) error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.first = f
+}
+
+// Follow has f called when turns were written. It must not wait.
+func (l *Log) Follow(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = f
 }
 
 // signal makes one more receive from a channel of one place succeed.

@@ -66,7 +66,11 @@ func (l *Log) writeAll(ctx context.Context) error {
 		}
 		l.mu.Lock()
 		l.flight = load{}
+		told := l.told
 		l.mu.Unlock()
+		if told != nil && len(b.entries) > 0 {
+			told()
+		}
 	}
 }
 

@@ -75,6 +75,21 @@ type Tool struct{ Name, Source, About string }
 // Device is one with which an agent is tried.
 type Device struct{ ID, Name string }
 
+// Label is what the device is called where there is little room.
+func (d Device) Label() string {
+	const room = 26 // letters; a Chinese sign takes that of two
+	name, used := cmp.Or(d.Name, d.ID), 0
+	for i, c := range name {
+		if used++; c >= 0x1100 {
+			used++
+		}
+		if used > room {
+			return name[:i] + "…"
+		}
+	}
+	return name
+}
+
 // Flaw says what is wrong with a setting, by its key.
 type Flaw struct {
 	Key string

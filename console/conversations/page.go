@@ -2,11 +2,14 @@
 package conversations
 
 import (
+	"cmp"
 	"embed"
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"xiaozhi/console/live"
@@ -25,17 +28,64 @@ var Files embed.FS
 
 const path = ui.Prefix + "conversations"
 
+// Topics of the page: the newest talks, and the turns of a talk after one, TALK/SEQ.
+const (
+	Topic      = "talks"
+	TopicTurns = "turns"
+)
+
+// Choice is one of a list.
+type Choice struct{ Value, Text string }
+
+// Options say what the page uses.
+type Options struct {
+	From    *talks.Talks                                     // nil: nothing is kept
+	Choices func(r *http.Request) (devices, agents []Choice) // that who asks can search for
+}
+
 // Page shows talks.
 type Page struct {
 	site *ui.Site
 	from *talks.Talks
+	o    Options
 }
 
 // New returns the page.
-func New(site *ui.Site, from *talks.Talks) *Page { return &Page{site, from} }
+func New(site *ui.Site, o Options) *Page { return &Page{site, o.From, o} }
 
-// Topics are none: what was said does not change any more.
-func (p *Page) Topics() []live.Topic { return nil }
+// Topics lists the live parts: talks are added at the beginning of the list, and turns at the end of a talk.
+func (p *Page) Topics() []live.Topic {
+	if p.from == nil {
+		return nil
+	}
+	own := account.Need{Role: account.Member, Scope: account.Admin, Own: true}
+	return []live.Topic{
+		{Name: Topic, Need: account.Need{Role: account.Member, Scope: account.Admin}, Parts: func(r *http.Request, _ string) ([]live.Part, error) {
+			s, err := p.search(r, nil)
+			if err != nil {
+				return nil, err
+			}
+			html, err := p.site.Fragment(r, "conversations-days", s)
+			return []live.Part{{ID: "talks", HTML: html}}, err
+		}},
+		{Name: TopicTurns, Need: own, Owner: func(r *http.Request, key string) (string, error) {
+			id, _, _ := strings.Cut(key, "/")
+			return p.from.OwnerOf(r.Context(), id)
+		}, Parts: func(r *http.Request, key string) ([]live.Part, error) {
+			id, seq, _ := strings.Cut(key, "/")
+			after, err := strconv.Atoi(seq)
+			if err != nil {
+				return nil, err
+			}
+			t, err := p.talk(r, id, after)
+			if err != nil {
+				return nil, err
+			}
+			html, err := p.site.Fragment(r, "conversation-turns", t)
+			return []live.Part{{ID: "turns", HTML: html}}, err
+		}},
+	}
+}
 
 // Routes are those of the page, and of what it leads to: sound and files.
 func (p *Page) Routes() []access.Route {
@@ -72,16 +122,39 @@ type search struct {
 	Owner   bool // sees the talks of everybody
 	Next    string
 	Further bool // nothing more was found so far
+	Devices []Choice
+	Agents  []Choice
+	Undo    string // a talk that was deleted, and can be brought back
+	First   bool   // it is the beginning of the list of all talks
 }
 
 func (p *Page) list(w http.ResponseWriter, r *http.Request) {
-	v := r.URL.Query()
+	s, err := p.search(r, r.URL.Query())
+	if err != nil {
+		p.site.Refused(w, r, err)
+		return
+	}
+	s.Devices, s.Agents = p.o.Choices(r)
+	for value, all := range map[string]*[]Choice{s.Device: &s.Devices, s.Agent: &s.Agents} {
+		if value != "" && !slices.ContainsFunc(*all, func(c Choice) bool { return c.Value == value }) {
+			*all = append(*all, Choice{value, value}) // one that is gone
+		}
+	}
+	if id := r.URL.Query().Get("undo"); p.from.Bin.Has(id) {
+		s.Undo = id
+	}
+	p.site.Show(w, r, "conversations", ui.Content{Title: p.site.Say(r, "conversations/title"), Data: s})
+}
+
+// search looks for what an address asks for.
+func (p *Page) search(r *http.Request, v url.Values) (*search, error) {
 	f, page, err := talks.ParseFilter(v)
 	who := access.PersonOf(r)
-	s := search{
+	s := &search{
 		Text: f.Text, Tool: f.Tool, Device: f.Device, Agent: f.Agent, Failed: f.Failed, Cut: f.Interrupted, Kept: f.Kept, Owner: who.Is(account.Owner),
 		Asked: f != (store.TalkFilter{}),
 	}
+	s.First = !s.Asked && v.Get("before") == ""
 	if f.Slower > 0 {
 		s.Slower = strconv.FormatInt(f.Slower.Milliseconds(), 10)
 	}
@@ -90,16 +163,21 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request) {
 	} else {
 		found, err := p.from.List(r.Context(), who, f, page)
 		if err != nil {
-			p.site.Refused(w, r, err)
-			return
+			return nil, err
 		}
+		found.Talks = slices.DeleteFunc(found.Talks, func(t store.Talk) bool { return p.from.Bin.Has(t.ID) })
 		s.Days = p.from.Days(found.Talks)
 		if next := talks.Cursor(found.Next); next != "" {
-			v.Set("before", next)
-			s.Next, s.Further = path+"?"+v.Encode(), len(found.Talks) == 0
+			older := url.Values{"before": {next}}
+			for key, values := range v {
+				if key != "before" && key != "undo" {
+					older[key] = values
+				}
+			}
+			s.Next, s.Further = path+"?"+older.Encode(), len(found.Talks) == 0
 		}
 	}
-	p.site.Show(w, r, "conversations", ui.Content{Title: p.site.Say(r, "conversations/title"), Data: s})
+	return s, nil
 }
 
 // shown is a turn as the page shows it.
@@ -117,9 +195,12 @@ type shown struct {
 type talk struct {
 	*talks.Talk
 
-	Shown []shown
+	Shown []*shown
 	Next  string
 	Here  string
+	After int    // the turns before it are not shown
+	Last  int    // the number of the last turn that is shown
+	Undo  string // a turn that was deleted, and can be brought back
 }
 
 func (p *Page) one(w http.ResponseWriter, r *http.Request) {
@@ -127,16 +208,35 @@ func (p *Page) one(w http.ResponseWriter, r *http.Request) {
 	if err != nil || after < 0 {
 		after = 0
 	}
-	t, err := p.from.Talk(r.Context(), r.PathValue("talk"), after)
+	data, err := p.talk(r, r.PathValue("talk"), after)
 	if err != nil {
-		p.site.Refused(w, r, err)
+		p.site.Refused(w, r, talks.Unknown(err))
 		return
 	}
+	if id := r.URL.Query().Get("undo"); p.from.Bin.Has(id) {
+		data.Undo = id
+	}
+	p.site.Show(w, r, "conversation", ui.Content{Title: p.site.Say(r, "conversations/one", name(&data.Talk.Talk)), Data: data})
+}
+
+// talk is a talk with its turns after one.
+func (p *Page) talk(r *http.Request, id string, after int) (*talk, error) {
+	t, err := p.from.Talk(r.Context(), id, after)
+	if err == nil && p.from.Bin.Has(id) {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
 	lang, now := ui.Lang(r), time.Now()
-	data := talk{Talk: &t, Here: path + "/" + url.PathEscape(t.ID)}
+	data := &talk{Talk: &t, Here: path + "/" + url.PathEscape(t.ID), After: after, Last: after}
 	for i := range t.Turns {
 		turn := &t.Turns[i]
-		s := shown{Turn: turn, Picture: waterfall.Draw(&turn.Turn, lang), NoSound: p.from.NoSound(turn, lang), Cost: money(turn.CostMicros), Cut: turn.Cause == "barge-in" || turn.Cause == "aborted"}
+		data.Last = turn.Seq
+		if p.from.Bin.Has(turn.ID) {
+			continue
+		}
+		s := &shown{Turn: turn, Picture: waterfall.Draw(&turn.Turn, lang), NoSound: p.from.NoSound(turn, lang), Cost: money(turn.CostMicros), Cut: turn.Cause == "barge-in" || turn.Cause == "aborted"}
 		_, s.User = turn.Side("user", now)
 		_, s.Reply = turn.Side("reply", now)
 		data.Shown = append(data.Shown, s)
@@ -144,7 +244,7 @@ func (p *Page) one(w http.ResponseWriter, r *http.Request) {
 	if t.More {
 		data.Next = data.Here + "?after=" + strconv.Itoa(t.Turns[len(t.Turns)-1].Seq)
 	}
-	p.site.Show(w, r, "conversation", ui.Content{Title: p.site.Say(r, "conversations/one", name(&t.Talk)), Data: data})
+	return data, nil
 }
 
 // name returns what people call the device of a talk.
@@ -179,7 +279,14 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 	case "keep", "unkeep":
 		done, err = "conversations/did-"+do, p.from.Keep(r.Context(), id, do == "keep")
 	case "delete":
-		here, done, err = path, "conversations/did-delete", p.from.DeleteTalk(r, id)
+		p.from.Bin.Delete(r, id, "")
+		ui.Redirect(w, r, path+"?undo="+url.QueryEscape(id))
+		return
+	case "undo":
+		what := cmp.Or(f.Get("turn"), id)
+		if done = "conversations/did-undo"; !p.from.Bin.Undo(what) {
+			here, done = path, "conversations/too-late"
+		}
 	case "up", "down", "none", "delete-turn":
 		turn := f.Get("turn")
 		_, of, missing := p.from.Turn(r.Context(), turn)
@@ -188,10 +295,14 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 		}
 		switch {
 		case err != nil:
+		case do == "delete-turn" && of.Turns <= 1:
+			p.from.Bin.Delete(r, id, "")
+			ui.Redirect(w, r, path+"?undo="+url.QueryEscape(id))
+			return
 		case do == "delete-turn":
-			if done, err = "conversations/did-turn", p.from.DeleteTurn(r, turn); of.Turns <= 1 {
-				here = path
-			}
+			p.from.Bin.Delete(r, id, turn)
+			ui.Redirect(w, r, here+"?undo="+url.QueryEscape(turn))
+			return
 		default:
 			done, err = "conversations/did-rate", p.from.Rate(r.Context(), turn, map[string]int{"up": 1, "down": -1}[do])
 			here += "#turn-" + turn

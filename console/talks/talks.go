@@ -51,6 +51,8 @@ type Options struct {
 
 // Talks gives people what was said.
 type Talks struct {
+	Bin *Bin // of pages
+
 	o       Options
 	decodes chan struct{}                 // one for each that decodes sound
 	heard   *lru.Cache[string, time.Time] // who has heard whose turn, and when that was put into the audit
@@ -67,7 +69,9 @@ func New(o Options) *Talks {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
-	return &Talks{o: o, decodes: make(chan struct{}, maxDecodes), heard: lru.New[string, time.Time](maxHeard, 0)}
+	t := &Talks{o: o, decodes: make(chan struct{}, maxDecodes), heard: lru.New[string, time.Time](maxHeard, 0)}
+	t.Bin = &Bin{talks: t, all: map[string]*waste{}}
+	return t
 }
 
 // ownerOf is the owner whose talks a person may see; "": all.
@@ -175,7 +179,12 @@ func (t *Talks) Turn(ctx context.Context, id string) (turn Turn, talk store.Talk
 
 // OwnerOfTalk returns whose the device is with which the talk of a request was held, for routes with {talk}.
 func (t *Talks) OwnerOfTalk(r *http.Request) (string, error) {
-	talk, err := t.o.Store.Talks.Get(r.Context(), r.PathValue("talk"))
+	return t.OwnerOf(r.Context(), r.PathValue("talk"))
+}
+
+// OwnerOf returns whose the device is with which a talk was held.
+func (t *Talks) OwnerOf(ctx context.Context, talkID string) (string, error) {
+	talk, err := t.o.Store.Talks.Get(ctx, talkID)
 	return talk.OwnerID, Unknown(err)
 }
 

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/tools/txtar"
@@ -473,6 +474,31 @@ func FuzzParseFilter(f *testing.F) {
 		_, again, err := ParseFilter(url.Values{"before": {Cursor(p.Before)}})
 		if err != nil || !again.Before.At.Equal(p.Before.At) || again.Before.ID != p.Before.ID {
 			t.Errorf("%+v, %+v, %v", p.Before, again.Before, err)
+		}
+	})
+}
+
+// TestBin: what was deleted on a page is gone when the time to take it back is over, and not before; what was taken back stays.
+func TestBin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, gone := &Bin{all: map[string]*waste{}}, []string{}
+		put := func(id string) { b.put(id, func() { gone = append(gone, id) }) }
+		put("a")
+		put("b")
+		time.Sleep(UndoTime - time.Second)
+		if !b.Has("a") || len(gone) > 0 || !b.Undo("b") || b.Undo("b") || b.Has("b") {
+			t.Errorf("%q are gone", gone)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !slices.Equal(gone, []string{"a"}) || b.Has("a") || b.Undo("a") {
+			t.Errorf("%q are gone", gone)
+		}
+		put("c")
+		b.Close()
+		put("d")
+		if !slices.Equal(gone, []string{"a", "c", "d"}) {
+			t.Errorf("%q are gone at the end", gone)
 		}
 	})
 }

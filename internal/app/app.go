@@ -27,6 +27,7 @@ import (
 	"xiaozhi/connection/websocket"
 	"xiaozhi/console"
 	"xiaozhi/console/talk"
+	"xiaozhi/console/talks"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
@@ -256,6 +257,9 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 		return err
 	}
 	a.web.lab = labOf(ctx, a, f)
+	if a.web.talks = talksOf(a); a.web.talks != nil {
+		a.life.atEnd(a.web.talks.Bin.Close)
+	}
 	desk := deskOf(a, f)
 	if err := openConsole(a, f, desk); err != nil {
 		return err
@@ -275,6 +279,7 @@ type web struct {
 	desk  *talk.Desk     // of pages that talk
 	more  []access.Route // of parts that know the program by small interfaces
 	lab   *lab.API       // what is tried beside the talks; nil without a store
+	talks *talks.Talks   // what was said, for pages and programs; nil without a store
 	stock agentStock     // what agents can be made of, where there is a store
 
 	console *console.Console // nil: there are no pages

@@ -16,6 +16,7 @@ import (
 	"xiaozhi/console"
 	agentpages "xiaozhi/console/agents"
 	"xiaozhi/console/api"
+	"xiaozhi/console/conversations"
 	"xiaozhi/console/devices"
 	doctorpage "xiaozhi/console/doctor"
 	"xiaozhi/console/overview"
@@ -49,7 +50,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		Overview: overviewOf{a},
 		Setup:    setupOf{a},
 		Talk:     talkOf{a},
-		Talks:    talksOf(a),
+		Talks:    conversations.Options{From: a.web.talks, Choices: choicesOf(a)},
 		People:   people.Options{Accounts: a.accounts, Log: a.seen.tail.All},
 		Devices: devices.Options{
 			Fleet: a.seen.fleet, Letters: a.outside.letters, Book: bookOf{a}, ID: identity.ParseID, Owner: deviceOwner(a.stored),
@@ -78,6 +79,10 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 	})
 	a.seen.fleet.Follow(pageWatcher{all}.DeviceChanged) // as long as the program runs
 	a.web.lab.Lab.Follow(func(run string) { all.Changed(trials.Topic, run) })
+	a.stored.Log.Follow(func() {
+		all.Changed(conversations.Topic, "")
+		all.Changed(conversations.TopicTurns, "")
+	})
 	a.crew.told = func() {
 		all.Changed(agentpages.AllTopic, "")
 		all.Changed(agentpages.OneTopic, "")

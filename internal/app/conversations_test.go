@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -82,6 +83,29 @@ func TestConversations(t *testing.T) {
 			t.Errorf("%s: %d, want %s:\n%s", path, w.Code, want, w.Body)
 		}
 	}
+	// An open page is told of a turn that comes.
+	live := func(role account.Role) string {
+		ctx, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:8000/console/events?on=talks,turns:c/2", nil)
+		r.AddCookie(cookies[role])
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	a.stored.Log.Put(&store.Entry{
+		Conversation: store.Conversation{ID: "c", DeviceID: "m", BeganAt: time.Now()},
+		Turn:         store.Turn{ID: "c-3", Seq: 3, At: time.Now(), Kind: "user", Cause: "done", Heard: "and now?"},
+	})
+	if got := live(account.Owner); !strings.Contains(got, "turn-c-3") || strings.Contains(got, "turn-c-2") || !strings.Contains(got, "/console/conversations/c") {
+		t.Errorf("the page was told\n%s", got)
+	}
+	if got := live(account.Member); strings.Contains(got, "turn-c-3") || strings.Contains(got, "/console/conversations/c") {
+		t.Errorf("the page of somebody else was told\n%s", got)
+	}
+	if err := a.stored.DeleteTurn(ctx, "c-3"); err != nil {
+		t.Error(err)
+	}
 	for role, want := range map[account.Role]int{account.Member: http.StatusForbidden, account.Viewer: http.StatusForbidden} {
 		for _, w := range []*httptest.ResponseRecorder{ask(role, one), ask(role, one, "do", "delete")} {
 			if w.Code != want {
@@ -103,11 +127,35 @@ func TestConversations(t *testing.T) {
 			t.Errorf("%q: %d %v", form, w.Code, w.Header())
 		}
 	}
+	if w := ask(account.Owner, one+"?undo=c-1"); strings.Contains(w.Body.String(), `id="turn-c-1"`) || !strings.Contains(w.Body.String(), `name="turn" value="c-1"`) {
+		t.Errorf("a deleted turn is shown, or cannot be brought back:\n%s", w.Body)
+	}
+	if w := ask(account.Owner, one, "do", "undo", "turn", "c-1"); w.Header().Get("Location") != one {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if w := ask(account.Owner, one); !strings.Contains(w.Body.String(), `id="turn-c-1"`) {
+		t.Error("a turn whose deletion was taken back is not shown")
+	}
+	if w := ask(account.Owner, one, "do", "undo", "turn", "c-1"); w.Header().Get("Location") != list {
+		t.Errorf("taken back twice: %d %v", w.Code, w.Header())
+	}
+	if w := ask(account.Owner, one, "do", "delete"); w.Header().Get("Location") != list+"?undo=c" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if w := ask(account.Owner, list+"?undo=c"); strings.Contains(w.Body.String(), `href="/console/conversations/c"`) || !strings.Contains(w.Body.String(), `action="/console/conversations/c"`) {
+		t.Errorf("a deleted talk is shown, or cannot be brought back:\n%s", w.Body)
+	}
+	if w := ask(account.Owner, one); w.Code != http.StatusNotFound {
+		t.Errorf("a deleted talk is shown: %d", w.Code)
+	}
+	ask(account.Owner, one, "do", "undo")
+	ask(account.Owner, one, "do", "delete-turn", "turn", "c-1")
+	a.web.talks.Bin.Close() // what was deleted is gone from now on
 	turns, err := a.stored.Turns.Of(ctx, "c", 0, 9)
 	if talk, wrong := a.stored.Talks.Get(ctx, "c"); err != nil || wrong != nil || !talk.Kept || len(turns) != 1 || turns[0].Rating != -1 {
 		t.Errorf("%+v, %+v, %v, %v", talk, turns, err, wrong)
 	}
-	if w := ask(account.Owner, one, "do", "delete"); w.Header().Get("Location") != list {
+	if w := ask(account.Owner, one, "do", "delete"); w.Header().Get("Location") != list+"?undo=c" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 	if w := ask(account.Owner, list); !strings.Contains(w.Body.String(), "Nothing is kept yet") {

@@ -101,10 +101,10 @@ func talksOf(a *App) *talks.Talks {
 
 // talkRoutes are the paths by which programs get what was said; without a store there are none.
 func talkRoutes(a *App) []access.Route {
-	if t := talksOf(a); t != nil {
-		return t.Programs()
+	if a.web.talks == nil {
+		return nil
 	}
-	return nil
+	return a.web.talks.Programs()
 }
 
 // talkOf tells the page Talk what there is.

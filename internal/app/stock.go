@@ -10,6 +10,7 @@ import (
 
 	"xiaozhi/connection/identity"
 	"xiaozhi/console/agents"
+	"xiaozhi/console/conversations"
 	"xiaozhi/console/trials"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
@@ -219,4 +220,18 @@ func (s trialStock) Zone() *time.Location { return s.app.cfg.Server.Zone() }
 // trialsOf connects the pages of trials with the program.
 func trialsOf(a *App) trials.Options {
 	return trials.Options{Lab: a.web.lab.Lab, Stock: trialStock{a.web.stock, a.crew.api(a.web.guard, a.stored)}}
+}
+
+// choicesOf lists what people can choose in a search for talks.
+func choicesOf(a *App) func(r *http.Request) (devices, agents []conversations.Choice) {
+	stock := trialsOf(a).Stock
+	return func(r *http.Request) (devices, agents []conversations.Choice) {
+		for _, d := range stock.Devices(r) {
+			devices = append(devices, conversations.Choice{Value: d.ID, Text: d.Label()})
+		}
+		for _, name := range stock.Names(r, false) {
+			agents = append(agents, conversations.Choice{Value: name, Text: name})
+		}
+		return devices, agents
+	}
 }
