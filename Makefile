@@ -48,8 +48,8 @@ test: ## what must be green at any time: vet, tests with the race detector, fuzz
 	@scripts/packages.sh test
 	@scripts/axe.sh
 	go vet ./...
-	go test -race -p 4 -parallel 4 -timeout 14m $$(go list ./... | grep -v -e '/e2e$$' -e '/internal/servicetest/')
-	go test -parallel 20 -timeout 14m $(PLAIN) ./e2e ./internal/servicetest/...
+	go test -race -vet=off -p 4 -parallel 4 -timeout 14m $$(go list ./... | grep -v -e '/e2e$$' -e '/internal/servicetest/')
+	go test -vet=off -parallel 20 -timeout 14m $(PLAIN) ./e2e ./internal/servicetest/...
 	@command -v chromium >/dev/null || echo "NOT TESTED: the journeys of the console, without a browser (Debian: chromium) / 没有测试控制台页面：没有安装 chromium"
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo "NOT TESTED: the store on PostgreSQL, which is not installed (Debian: postgresql-15) / 没有测试 PostgreSQL：没有安装"
 
