@@ -178,9 +178,11 @@ type row struct {
 func rowOf(k settings.Key, lang text.Lang) row {
 	r := row{
 		Key: k, Name: k.Key(), Group: groupOf(k.Path), About: config.Sentence(k.Path, lang), Shown: written(k.Shape, k.Value.Value),
-		Layer: k.Origin.Layer.String(), Where: k.Origin.Place, Pin: k.Pinned.Place, Locked: !k.Changeable || k.Pinned.Place != "",
+		Layer: k.Origin.Layer.String(), Where: k.Origin.Place, Locked: !k.Changeable || k.Pinned.Place != "",
 	}
-	if !k.Changeable && !k.Secret && k.Pinned.Place == "" {
+	if k.Changeable {
+		r.Pin = k.Pinned.Place
+	} else if !k.Secret {
 		r.Line = lineOf(k.Path, r.Shown, k.Shape)
 	}
 	return r

@@ -48,7 +48,7 @@ func describe(section *yaml.Node, path []string, all map[string]sentence) {
 		switch {
 		case key.HeadComment != "" && len(path) > 0, value.Kind != yaml.MappingNode && key.HeadComment != "":
 			last = parted(key.HeadComment)
-		case len(value.Content) > 0 && value.Kind == yaml.MappingNode:
+		case value.Kind == yaml.MappingNode && (len(value.Content) > 0 || len(path) == 0):
 			last = sentence{}
 		}
 		if last != (sentence{}) {
