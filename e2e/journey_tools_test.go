@@ -149,7 +149,7 @@ func TestJourneyTools(t *testing.T) {
 
 		v.open("tools/calls?device=" + o.DeviceID)
 		v.sees("self.audio_speaker.set_volume")
-		v.reads("tools/by-outside")
+		v.reads("tools/by-console")
 		v.done()
 	})
 }

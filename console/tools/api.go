@@ -342,12 +342,15 @@ func (p programs) restart(w http.ResponseWriter, r *http.Request) {
 	access.Answer(w, http.StatusOK, struct{}{})
 }
 
+// CallPrefix begins the ids of calls that people make by a page, or their programs by the routes for those.
+const CallPrefix = "person_"
+
 // run calls a tool and waits for its outcome.
 func (d *Desk) run(r *http.Request, t row, arguments string, sure bool) (a answer, invalid string, err error) {
 	lang := ui.Lang(r)
 	ctx, cancel := context.WithTimeout(mcp.WithInfo(r.Context(), mcp.Info{Language: string(lang), Pictures: true}), callTime)
 	defer cancel()
-	call := mcp.Call{ID: "page_" + store.NewID(), Name: t.LLMName, Arguments: arguments, Language: string(lang)}
+	call := mcp.Call{ID: CallPrefix + store.NewID(), Name: t.LLMName, Arguments: arguments, Language: string(lang)}
 	began := time.Now()
 	var response mcp.ActionResponse
 	if t.Device == "" {

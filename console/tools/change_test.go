@@ -136,7 +136,7 @@ func TestEditServer(t *testing.T) {
 		t.Fatal("what is wrong was tried or kept")
 	}
 	form := []string{"type", "http", "url", "https://maps.example.org/mcp", "headers", "Authorization: ••••\nX-New: secret-5", "deny", "delete_*"}
-	v.want(v.ask(editPath+"?name=maps", append(form, "do", "test")...), 200, "maps answers: 2 tools")
+	v.want(v.ask(editPath+"?name=maps", append(form, "do", "test")...), 200, "maps answers. Tools: 2")
 	if e := s.tried[0]; e.URL != "https://maps.example.org/mcp?key=secret-1" || e.Headers["Authorization"] != "Bearer secret-2" || e.Headers["X-New"] != "secret-5" || len(e.Headers) != 2 {
 		t.Errorf("tried %+v", e)
 	}

@@ -49,11 +49,13 @@ type listing struct {
 	Devices  []fleet.Device // that may be chosen
 	Asleep   int            // whose tools are those of before
 	Owner    bool
+	Many     bool // devices: one must be chosen
 	First    bool // it is the first page of all, which is live
 }
 
 const (
 	pageRows = 50
+	together = 20  // devices whose tools are listed together; of more, one is chosen first
 	brief    = 140 // bytes of a description in the list
 )
 
@@ -95,6 +97,9 @@ func (d *Desk) rows(r *http.Request, f filter, devices []fleet.Device) (all []ro
 			seen[idOf(l.Tool)] = true
 			all = append(all, rowOf(l, "", ""))
 		}
+	}
+	if f.Device == "" && len(devices) > together {
+		devices = nil
 	}
 	for _, of := range devices {
 		if f.Device != "" && of.ID != f.Device {
@@ -143,7 +148,7 @@ func (d *Desk) listing(r *http.Request, f filter) (listing, error) {
 	if err != nil {
 		return l, err
 	}
-	l.Asleep = asleep
+	l.Asleep, l.Many = asleep, f.Device == "" && len(devices) > together
 	for _, w := range all {
 		if !w.holds(f) {
 			continue

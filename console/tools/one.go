@@ -141,7 +141,7 @@ func (p *Page) places(r *http.Request, w row) (all []place, err error) {
 		}
 	}
 	devices, err := p.mine(r)
-	for _, d := range devices {
+	for _, d := range devices[:min(len(devices), together)] {
 		listed, live, err := p.from.Survey(r.Context(), d.ID)
 		if err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"net/http"
+	"slices"
 	"time"
 
 	"xiaozhi/console/live"
@@ -141,7 +142,7 @@ func (p *Page) Topics() []live.Topic {
 	}
 }
 
-// mine lists the devices whose tools a person may see.
+// mine lists the devices whose tools a person may see, the connected ones first.
 func (d *Desk) mine(r *http.Request) (all []fleet.Device, err error) {
 	who := access.PersonOf(r)
 	known, err := d.from.Devices(r.Context())
@@ -150,5 +151,14 @@ func (d *Desk) mine(r *http.Request) (all []fleet.Device, err error) {
 			all = append(all, one)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b fleet.Device) int {
+		switch x, y := a.State.Connected(), b.State.Connected(); {
+		case x == y:
+			return 0
+		case x:
+			return -1
+		}
+		return 1
+	})
 	return all, err
 }

@@ -197,7 +197,7 @@ func rowsIn(body string) (names []string) {
 func TestList(t *testing.T) {
 	s := house()
 	v := visit(t, s, olga)
-	body := v.want(v.ask(path), 200, "Server maps", "kitchen", "its name begins with “set”", "deny: self.shell.*", "1 speakers are asleep", `data-topic="tools"`)
+	body := v.want(v.ask(path), 200, "Server maps", "kitchen", "its name begins with “set”", "deny: self.shell.*", "Speakers asleep: 1.", `data-topic="tools"`)
 	if got := strings.Join(rowsIn(body), " "); got != "clock self.lamp.set self.shell.run Fan.on find" {
 		t.Errorf("the owner sees %q", got)
 	}
@@ -230,7 +230,7 @@ func TestListPages(t *testing.T) {
 	v := visit(t, s, olga)
 	next, seen := path, map[string]bool{}
 	for range 9 {
-		body := v.want(v.ask(next), 200, "120 tools")
+		body := v.want(v.ask(next), 200, "Tools: 120")
 		for _, name := range rowsIn(body) {
 			if seen[name] {
 				t.Errorf("%s is there twice", name)
@@ -245,6 +245,21 @@ func TestListPages(t *testing.T) {
 	}
 	if len(seen) != 120 {
 		t.Errorf("%d tools", len(seen))
+	}
+}
+
+// TestListMany: of many devices one is chosen first, so that a page is not slow.
+func TestListMany(t *testing.T) {
+	s := house()
+	for i := range 30 {
+		s.devices = append(s.devices, fleet.Device{ID: fmt.Sprintf("x%d", i), Owner: "o"})
+	}
+	v := visit(t, s, olga)
+	if got := strings.Join(rowsIn(v.want(v.ask(path), 200, "There are 32 speakers")), " "); got != "clock find" {
+		t.Errorf("%q", got)
+	}
+	if got := strings.Join(rowsIn(v.want(v.ask(path+"?device=m1"), 200)), " "); got != "clock self.lamp.set self.shell.run" {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -447,7 +462,7 @@ func TestAnswer(t *testing.T) {
 	s.answer = mcp.ActionResponse{Action: mcp.ActionTypeReqLLM, Result: []any{"look: <i>", mcp.Image{MIMEType: "image/svg+xml", Data: png}, mcp.Image{MIMEType: "image/png", Data: svg}}}
 	v := visit(t, s, anna)
 	lamp := onPath + "m1/" + idOf(s.tools["m1"][1].Tool)
-	body := v.want(v.ask(lamp, "do", "call"), 200, "look: &lt;i&gt;", `src="data:image/png;base64,iVBORw0K`, "1 more could not be shown")
+	body := v.want(v.ask(lamp, "do", "call"), 200, "look: &lt;i&gt;", `src="data:image/png;base64,iVBORw0K`, "Pictures that cannot be shown: 1.")
 	if n := strings.Count(body, "<img"); n != 1 {
 		t.Errorf("%d pictures", n)
 	}
@@ -473,8 +488,8 @@ func TestServers(t *testing.T) {
 	}
 	v := visit(t, s, olga)
 	v.want(v.ask(serversPath), 200, "offers 0 tools", "hides all of its tools", "never answered initialize", "no answer in 15s", "Its program ended", "no such folder: &lt;b&gt;",
-		"Nothing answers at its address", "connection refused", "3 tools", "of 5", "neither a command", "Connected again 2 times", "only for m1", `data-topic="tool-servers"`)
-	v.want(v.ask(serversPath, "do", "test", "server", "good"), 200, "good answers: 5 tools, 12 ms.")
+		"Nothing answers at its address", "connection refused", "Tools: 3", "of 5", "neither a command", "Reconnects: 2", "only for m1", `data-topic="tool-servers"`)
+	v.want(v.ask(serversPath, "do", "test", "server", "good"), 200, "good answers. Tools: 5, in 12 ms.")
 	v.want(v.ask(serversPath, "do", "test", "server", "empty"), 200, "offers 0 tools")
 	v.want(v.ask(serversPath, "do", "test", "server", "nobody"), 200, "did not answer as it should")
 	s.tested = errTestTime

@@ -77,7 +77,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		all.Changed(tools.TopicServers, "")
 		all.Changed(tools.Topic, "")
 	})
-	a.seen.fleet.Follow(pageWatcher{all}.DeviceChanged) // as long as the program runs
+	a.seen.fleet.Follow(pageWatcher{all}.deviceCalled) // as long as the program runs
 	a.web.lab.Lab.Follow(func(run string) { all.Changed(trials.Topic, run) })
 	a.stored.Log.Follow(func() {
 		all.Changed(conversations.Topic, "")
@@ -87,7 +87,11 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		all.Changed(agentpages.AllTopic, "")
 		all.Changed(agentpages.OneTopic, "")
 	}
-	a.settings.Follow(func() { all.Changed(settingspage.Topic, "") })
+	a.settings.Follow(func() {
+		all.Changed(settingspage.Topic, "")
+		all.Changed(tools.Topic, "")
+		all.Changed(tools.TopicServers, "")
+	})
 	a.seen.tail.tell(func() { all.Changed(people.LogTopic, "") })
 	return nil
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
 	"xiaozhi/agent"
 	"xiaozhi/connection"
+	"xiaozhi/console/tools"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/recording"
 	"xiaozhi/internal/wire"
@@ -241,6 +243,9 @@ func (k *keeper) call(rec router.Record) {
 	if rec.By.Outside() {
 		c := callOf(&rec)
 		c.DeviceID, c.Caller, c.At = k.deviceID, "outside", time.Now().Add(-rec.Took)
+		if strings.HasPrefix(rec.CallID, tools.CallPrefix) {
+			c.Caller = "console"
+		}
 		k.valid(func() { k.store.Log.Call(c) })
 		return
 	}
