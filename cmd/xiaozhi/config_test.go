@@ -66,6 +66,9 @@ func TestConfigOfFolder(t *testing.T) {
 			t.Errorf("%q: exit %d: %s", test.line, code, said)
 		}
 	}
+	if code, out, _ := runMain(t, "services", "list"); code != 0 || !strings.Contains(out, "second") {
+		t.Errorf("other commands do not know of it: %d %s", code, out)
+	}
 	_, before := configured(t, "show")
 	_, doc := configured(t, "export", "--secrets", "plain")
 	if !strings.Contains(doc, "sk-planted-0123") || !strings.Contains(doc, "k-of-the-environment") {

@@ -255,6 +255,10 @@ func (v *visit) settings(ctx context.Context, cfg *config.Config, bad error) (do
 	found := append([]doctor.Finding{doctor.Settings(bad)}, doctor.CheckDisk(v.data, "")...)
 	r := doctor.ReportOf(time.Now(), append(found, doctor.CheckProgram(app.Version)...))
 	if bad == nil {
+		if kept, err := app.OpenSettings(ctx, cfg, v.data, false); err == nil { // else it looks at what files say
+			cfg = kept.Current()
+			_ = kept.Close() // nothing was written
+		}
 		r = app.CheckSettings(ctx, cfg, v.data)
 	}
 	switch {

@@ -98,22 +98,18 @@ func services(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	return 0
 }
 
-// openServices reads the settings and opens their sealed secrets.
+// openServices reads the settings with what people have set in the console, and opens their sealed secrets.
 func openServices(ctx context.Context, f servicesFlags) (*engines.Services, *config.Config, error) {
 	cfg, _, err := config.Load(config.Options{File: f.config, DataDir: f.data, Env: os.Environ()})
 	if err != nil {
 		return nil, nil, err
 	}
-	if cfg.Sealed() {
-		kept, err := app.OpenSecrets(ctx, cfg, f.data)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer func() { _ = kept.Close() }()
-		if err := cfg.Unseal(kept.Opener(ctx)); err != nil {
-			return nil, nil, err
-		}
+	kept, err := app.OpenSettings(ctx, cfg, f.data, false)
+	if err != nil {
+		return nil, nil, err
 	}
+	defer func() { _ = kept.Close() }() // nothing was written
+	cfg = kept.Current()
 	return engines.OpenServices(cfg, slog.New(slog.DiscardHandler)), cfg, nil
 }
 

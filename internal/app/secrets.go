@@ -74,11 +74,6 @@ func (a *App) unseal(ctx context.Context, from opener) error {
 	return a.cfg.Unseal(from.each(ctx))
 }
 
-// Opener opens the sealed secrets for the settings.
-func (s *Secrets) Opener(ctx context.Context) func(name string, use config.SecretUse) (string, error) {
-	return opener{vault: s.Vault}.each(ctx)
-}
-
 // each opens one secret after another, each for its use.
 func (o opener) each(ctx context.Context) func(name string, use config.SecretUse) (string, error) {
 	return func(name string, use config.SecretUse) (string, error) {
