@@ -91,9 +91,11 @@ func (p *Page) editor(r *http.Request) (e editor, ok bool) {
 	e.Removes = !e.New && e.Place == ""
 	for _, role := range e.Kind.Does {
 		e.Speaks = e.Speaks || role == service.TTS
-		if e.New && len(e.Used) == 0 {
-			e.Joins = append(e.Joins, role)
-		}
+	}
+	if e.New && len(e.Used) == 0 {
+		e.Joins = e.Chains
+	} else {
+		e.Shut = nil
 	}
 	return e, true
 }

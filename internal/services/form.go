@@ -21,7 +21,8 @@ type Form struct {
 	Fields []Field
 	Place  string         // where the section stands, if that is a file
 	Used   []service.Role // chains of all that it is in
-	Env    []string       // variables whose keys count where none is typed, and which are set
+	Chains []service.Role // chains that it could join: those of what it does that no file or variable sets
+	Shut   []string       // files and variables that set the others
 }
 
 // Form returns that of a section, of a service that needs none, or of a new one of a type. Not there: ok is false.
@@ -48,6 +49,14 @@ func (s *Services) Form(ctx context.Context, name, kind string) (f Form, ok bool
 	for _, c := range s.Chains() {
 		if len(c.Agents) == 0 && slices.Contains(c.names(), name) {
 			f.Used = append(f.Used, c.Role)
+		}
+	}
+	for _, r := range k.Does {
+		switch place := cfg.PinnedAt([]string{string(r)}).Place; {
+		case place == "":
+			f.Chains = append(f.Chains, r)
+		case !slices.Contains(f.Shut, place):
+			f.Shut = append(f.Shut, place)
 		}
 	}
 	s.fill(ctx, cfg, &f, p)
