@@ -8,6 +8,9 @@ import (
 	"xiaozhi/providers"
 )
 
+// localFiles are the settings of services that name files of this machine: one is loaded as a program, one is sent away.
+var localFiles = []string{"library", "folder", "prompt_wav"}
+
 // Changeable reports whether the key at a path, or anything below it, can be set while the server runs. Files of this
 // machine cannot be named so, and neither can what the server is built of: its addresses, its store, who may do what.
 func Changeable(path []string) bool {
@@ -15,7 +18,9 @@ func Changeable(path []string) bool {
 		return false
 	}
 	switch path[0] {
-	case "asr", "llm", "tts", "vision", "realtime", "providers", "voice", "agent", "recording", "reminders":
+	case "providers":
+		return len(path) < 3 || !slices.Contains(localFiles, path[2])
+	case "asr", "llm", "tts", "vision", "realtime", "voice", "agent", "recording", "reminders":
 		return true
 	case "store":
 		return len(path) == 2 && path[1] == "keep_days"

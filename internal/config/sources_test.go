@@ -61,19 +61,22 @@ func TestConsoleLayer(t *testing.T) {
 func TestConsoleMayNot(t *testing.T) {
 	s := layered(t, "providers:\n  mine: {type: openai, base_url: 'https://one.example/v1', api_key: '${KEY}', model: m}\n", "", "KEY=sk-secret")
 	for doc, want := range map[string]string{
-		`{"server":{"listen":[":1"]}}`:                                       "server.listen",
-		`{"store":{"url":"postgres://x"}}`:                                   "store.url",
-		`{"auth":{"pairing":"open"}}`:                                        "auth.pairing",
-		`{"agents":{"a":{"voice":"x"}}}`:                                     "agents.a.voice",
-		`{"tools":{"music":{"dir":"/etc"}}}`:                                 "tools.music.dir",
-		`{"providers":{"x":{"type":"openai","api_key_file":"/etc/passwd"}}}`: "providers.x.api_key_file",
-		`{"providers":{"x":{"type":"openai","model":"${HOME}"}}}`:            "providers.x.model",
-		`{"providers":{"mine":{"base_url":"https://evil.example/v1"}}}`:      "providers.mine.api_key",
-		`{"tools":{"external":{"mcpServers":{"x":{"command":"sh"}}}}}`:       "tools.external.mcpServers.x.command",
-		`{"voice":{"idle_closed":"1s"}}`:                                     "voice.idle_close",
-		`{"voice":{"idle_close":"1s","opus":{"bitrate":5}}}`:                 "voice.opus.bitrate",
-		`{"llm":["nobody"]}`:                                                 "llm",
-		`[1]`:                                                                "",
+		`{"server":{"listen":[":1"]}}`:                                        "server.listen",
+		`{"store":{"url":"postgres://x"}}`:                                    "store.url",
+		`{"auth":{"pairing":"open"}}`:                                         "auth.pairing",
+		`{"agents":{"a":{"voice":"x"}}}`:                                      "agents.a.voice",
+		`{"tools":{"music":{"dir":"/etc"}}}`:                                  "tools.music.dir",
+		`{"providers":{"x":{"type":"openai","api_key_file":"/etc/passwd"}}}`:  "providers.x.api_key_file",
+		`{"providers":{"x":{"type":"openai","model":"${HOME}"}}}`:             "providers.x.model",
+		`{"providers":{"x":{"type":"sherpa","library":"/tmp/any.so"}}}`:       "providers.x.library",
+		`{"providers":{"x":{"type":"sherpa","folder":"/tmp"}}}`:               "providers.x.folder",
+		`{"providers":{"x":{"type":"cosyvoice","prompt_wav":"/etc/passwd"}}}`: "providers.x.prompt_wav",
+		`{"providers":{"mine":{"base_url":"https://evil.example/v1"}}}`:       "providers.mine.api_key",
+		`{"tools":{"external":{"mcpServers":{"x":{"command":"sh"}}}}}`:        "tools.external.mcpServers.x.command",
+		`{"voice":{"idle_closed":"1s"}}`:                                      "voice.idle_close",
+		`{"voice":{"idle_close":"1s","opus":{"bitrate":5}}}`:                  "voice.opus.bitrate",
+		`{"llm":["nobody"]}`:                                                  "llm",
+		`[1]`:                                                                 "",
 	} {
 		_, _, err := s.Load(Layer{Doc: []byte(doc)})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sk-secret") {

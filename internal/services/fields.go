@@ -94,7 +94,7 @@ func fieldsOf(k Kind, p config.Provider) []Field {
 	add(thinks || duplex, Field{Key: "max_tokens", Input: Whole})
 	add(thinks, Field{Key: "vision", Input: Switch})
 	for _, s := range k.More {
-		add(true, settingField(s))
+		add(config.Changeable(pathOf(k.Type, s.Name)), settingField(s))
 	}
 	add(k.Extra, Field{Key: "extra", Input: Object})
 	add(hears || duplex, Field{Key: "transcript", Input: Time, Usual: "1.5s"})
@@ -124,7 +124,7 @@ func offlineFields(k Kind, p config.Provider) (all []Field) {
 		all = append(all, Field{Key: "speed", Input: Number, Usual: "1"})
 	}
 	for _, s := range k.More {
-		if s.Name != "folder" && s.Name != "library" { // paths of this machine stand in files
+		if config.Changeable(pathOf(k.Type, s.Name)) { // paths of this machine stand in files
 			all = append(all, settingField(s))
 		}
 	}

@@ -416,6 +416,9 @@ func TestFieldsOfAllKinds(t *testing.T) {
 			if seen[f.Key] {
 				t.Errorf("%s: %s stands twice", k.Type, f.Key)
 			}
+			if !config.Changeable(pathOf("x", f.Key)) {
+				t.Errorf("%s: %s can be typed, and not be saved", k.Type, f.Key)
+			}
 			seen[f.Key] = true
 		}
 		for _, need := range k.Needs {
