@@ -148,6 +148,7 @@ func (p *Page) Topics() []live.Topic {
 			if err != nil {
 				return nil, err
 			}
+			agent.Trouble = p.trouble(r, agent)
 			html, err := p.site.Fragment(r, "agent-head", &editor{Agent: agent, Here: here(name)})
 			return []live.Part{{ID: "agent-head", HTML: html}}, err
 		}},
@@ -194,6 +195,7 @@ func (p *Page) listing(r *http.Request, search, after string) *listing {
 	l, who := &listing{Search: search, After: after}, access.PersonOf(r)
 	for _, a := range p.o.Book.All(r) {
 		set := read(a.Settings)
+		a.Trouble = p.trouble(r, a)
 		if !strings.Contains(strings.ToLower(a.Name+"\n"+set.Text+"\n"+set.Voice), strings.ToLower(search)) || a.Name <= after {
 			continue
 		}
@@ -210,6 +212,17 @@ func (p *Page) listing(r *http.Request, search, after string) *listing {
 		})
 	}
 	return l
+}
+
+// trouble says in the language of the page why an agent is not used.
+func (p *Page) trouble(r *http.Request, a roster.Agent) string {
+	var all []string
+	if a.Trouble != "" {
+		for _, flaw := range p.o.Stock.Check(a.Name, a.Settings) {
+			all = append(all, cmp.Or(flaw.In[ui.Lang(r)], flaw.In[text.English]))
+		}
+	}
+	return cmp.Or(strings.Join(all, "; "), a.Trouble)
 }
 
 // beginning is the first line of a prompt.

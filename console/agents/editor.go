@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -40,6 +41,7 @@ type editor struct {
 
 	Preview  *lab.Prompt
 	Clip     *lab.VoiceRow
+	Silent   string // why Clip has no sound
 	Conflict *conflict
 	Past     []roster.Agent
 	Set      []change // of one that cannot be changed here
@@ -162,6 +164,7 @@ func (p *Page) editor(r *http.Request) (*editor, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.Trouble = p.trouble(r, a)
 	e := &editor{Agent: a, Base: a.Rev, Mine: mayChange(access.PersonOf(r), a), Here: here(name)}
 	if a.Rev > 0 {
 		e.Past, err = p.o.Book.Past(r, name)
@@ -290,11 +293,7 @@ func (p *Page) checked(r *http.Request, f *ui.Form, name string) settings {
 		f.Wrong("long-text", p.site.Say(r, "agents/variable", line, unknown, meant))
 	}
 	for _, flaw := range p.o.Stock.Check(name, set.doc()) {
-		said := flaw.In[text.English]
-		if own := flaw.In[lang]; own != "" {
-			said = own
-		}
-		f.Wrong(fieldOfKey(flaw.Key), said)
+		f.Wrong(fieldOfKey(flaw.Key), cmp.Or(flaw.In[lang], flaw.In[text.English]))
 	}
 	return set
 }
@@ -330,7 +329,9 @@ func (p *Page) tried(w http.ResponseWriter, r *http.Request, e *editor, f *ui.Fo
 	case do == "preview":
 		e.Preview, err = p.preview(ctx, r, f, set)
 	default:
-		e.Clip, err = p.listen(ctx, r, f, set)
+		if e.Clip, err = p.listen(ctx, r, f, set); e.Clip != nil {
+			e.Silent = lab.WordsIn(ui.Lang(r), e.Clip.Why)
+		}
 	}
 	if err != nil && !p.site.Explain(w, r, f, map[string]string{"preview": "preview-words", "listen": "listen-words"}[do], err) {
 		return true
@@ -382,7 +383,7 @@ func (p *Page) listen(ctx context.Context, r *http.Request, f *ui.Form, set sett
 			return &row, nil
 		}
 		if s.State != lab.Running {
-			return &lab.VoiceRow{Fault: s.Fault}, nil
+			return &lab.VoiceRow{Fault: s.Fault, Why: s.Why}, nil
 		}
 		select {
 		case <-changed:

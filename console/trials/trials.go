@@ -19,6 +19,7 @@ import (
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/lab"
 	"xiaozhi/internal/lru"
+	"xiaozhi/internal/text"
 	"xiaozhi/store"
 )
 
@@ -155,6 +156,7 @@ type run struct {
 
 	Rows []*row
 	Sum  *lab.Compared
+	Lang text.Lang
 	Goes bool // it goes on
 }
 
@@ -167,6 +169,7 @@ type row struct {
 	Replay   *lab.ReplayRow
 	Compare  *lab.CompareRow
 	Run      string
+	Lang     text.Lang
 	Mine     []string // agents that can have the voice
 	For      string   // the one of them that the voices are compared for
 	Currency string
@@ -176,7 +179,7 @@ type row struct {
 // run describes a run, with a row for each that is expected.
 func (p *Page) run(r *http.Request, from *lab.Run) *run {
 	s, _ := from.Snapshot(0)
-	out := &run{Snapshot: s, Goes: s.State == lab.Running}
+	out := &run{Snapshot: s, Goes: s.State == lab.Running, Lang: ui.Lang(r)}
 	if sum, ok := s.Summary.(lab.Compared); ok {
 		out.Sum = &sum
 	}
@@ -185,7 +188,7 @@ func (p *Page) run(r *http.Request, from *lab.Run) *run {
 		mine = p.o.Stock.Names(r, true)
 	}
 	for i := range max(s.Of, len(s.Rows)) {
-		one := &row{ID: "run-row-" + strconv.Itoa(i+1), N: i + 1, Goes: out.Goes, Run: s.ID, Mine: mine, Currency: p.o.Stock.Currency()}
+		one := &row{ID: "run-row-" + strconv.Itoa(i+1), N: i + 1, Goes: out.Goes, Run: s.ID, Lang: out.Lang, Mine: mine, Currency: p.o.Stock.Currency()}
 		if i < len(s.Rows) {
 			switch v := s.Rows[i].(type) {
 			case lab.VoiceRow:
@@ -219,6 +222,12 @@ func (*row) MS(v int64) string {
 	}
 	return strconv.FormatFloat(float64(v)/1000, 'f', 1, 64) + " s"
 }
+
+// Words say why something has failed.
+func (r *row) Words(err error) string { return lab.WordsIn(r.Lang, err) }
+
+// Words say why something has failed.
+func (r *run) Words(err error) string { return lab.WordsIn(r.Lang, err) }
 
 // asked returns the run that a page was asked to show, and what was typed for it; nil: none, or it is forgotten.
 func (p *Page) asked(r *http.Request, kind string) (*run, *ui.Form) {

@@ -107,7 +107,7 @@ func TestTrialPages(t *testing.T) {
 	w = ann.ask(voices, url.Values{"sentence": {"Hello."}, "service-0": {"c"}, "voice-0": {"alloy"}, "service-3": {"dead"}, "service-8": {"other"}, "voice-8": {"nova"}, "speed-8": {"1.2"}, "agent": {"default"}})
 	at := w.Header().Get("Location")
 	body = ann.settle(at, "first sound after")
-	if n := strings.Count(body, "<audio "); n != 2 || !strings.Contains(body, " / ") || !strings.Contains(body, "nova") {
+	if n := strings.Count(body, "<audio "); n != 2 || !strings.Contains(body, `<p class="mistake">`) || regexp.MustCompile(`\p{Han}`).MatchString(contentOf(body)) || !strings.Contains(body, "nova") {
 		t.Errorf("%d sounds in\n%s", n, contentOf(body))
 	}
 	sound := regexp.MustCompile(`/api/v1/sounds/[^"]+`).FindString(body)

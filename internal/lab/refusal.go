@@ -51,6 +51,22 @@ func inWords(err error) string {
 	if e, ok := errors.AsType[*RefusalError](err); ok {
 		return e.Text
 	}
+	return words(err, func(id string) string { return message.Both(id) })
+}
+
+// WordsIn says in one language what has failed, and then what a service said of it; "" of nothing.
+func WordsIn(lang text.Lang, err error) string {
+	if err == nil {
+		return ""
+	}
+	if e, ok := errors.AsType[*RefusalError](err); ok {
+		return e.In(lang)
+	}
+	return words(err, func(id string) string { return message.In(lang, id) })
+}
+
+// words say what has failed at a service.
+func words(err error, say func(id string) string) string {
 	says := err
 	if e, ok := errors.AsType[*providers.Error](err); ok && e.Err != nil {
 		says = e.Err
@@ -59,5 +75,5 @@ func inWords(err error) string {
 	if cause == "" {
 		return transport.Plain(says)
 	}
-	return message.Both(string(cause)) + ": " + transport.Plain(says)
+	return say(string(cause)) + ": " + transport.Plain(says)
 }

@@ -46,7 +46,7 @@ type Run struct {
 	of      int // rows that are expected
 	rows    []any
 	summary any
-	fault   string
+	why     error // it failed
 	ended   time.Time
 	changed chan struct{} // closed with the next change
 }
@@ -62,13 +62,17 @@ type Snapshot struct {
 	Rows    []any     `json:"rows"`              // from the one that was asked for on
 	Summary any       `json:"summary,omitempty"` // over all rows so far
 	Fault   string    `json:"fault,omitempty"`   // why it failed, in both languages
+	Why     error     `json:"-"`                 // the same
 }
 
 // Snapshot returns a run as it is, with its rows from number after on, and a channel that is closed when it changes.
 func (r *Run) Snapshot(after int) (Snapshot, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Snapshot{ID: r.ID, Kind: r.Kind, State: r.state, Began: r.Began, Done: len(r.rows), Of: r.of, Summary: r.summary, Fault: r.fault, Rows: []any{}}
+	s := Snapshot{ID: r.ID, Kind: r.Kind, State: r.state, Began: r.Began, Done: len(r.rows), Of: r.of, Summary: r.summary, Why: r.why, Rows: []any{}}
+	if r.why != nil {
+		s.Fault = inWords(r.why)
+	}
 	if after >= 0 && after < len(r.rows) {
 		s.Rows = slices.Clone(r.rows[after:])
 	}
@@ -97,9 +101,9 @@ func (r *Run) end(ctx context.Context, err error) {
 		case errors.Is(cause, errCancelled):
 			r.state = Cancelled
 		case errors.Is(cause, context.DeadlineExceeded):
-			r.state, r.fault = TimedOut, refuse(Invalid, "lab/late").Text
+			r.state, r.why = TimedOut, refuse(Invalid, "lab/late")
 		case err != nil:
-			r.state, r.fault = Failed, inWords(err)
+			r.state, r.why = Failed, err
 		}
 	})
 }

@@ -83,6 +83,7 @@ type Result struct {
 	Calls      []CallRow `json:"calls"`
 	Sound      string    `json:"sound,omitempty"` // id of what was spoken
 	Fault      string    `json:"fault,omitempty"`
+	Why        error     `json:"-"`             // of Fault, in a trial
 	Cut        bool      `json:"cut,omitempty"` // the user did not hear all of it
 	Rating     int       `json:"rating,omitempty"`
 }
@@ -140,7 +141,7 @@ func answer(ctx context.Context, cast Cast, in Input, prices Prices) (Result, []
 		err = t.converse(ctx)
 	}
 	if err != nil {
-		t.out.Fault = inWords(err)
+		t.out.Fault, t.out.Why = inWords(err), err
 	}
 	t.count()
 	return t.out, t.voice.pcm

@@ -48,6 +48,7 @@ type VoiceRow struct {
 	Cost   Cost            `json:"cost"`
 	Patch  json.RawMessage `json:"patch,omitempty"` // of the settings of an agent that is to have it
 	Fault  string          `json:"fault,omitempty"` // why it said nothing, in both languages
+	Why    error           `json:"-"`               // the same
 }
 
 // clip is a sound that can be heard for a while.
@@ -162,14 +163,14 @@ func (l *Lab) speak(ctx context.Context, person, sentence string, v Voice) (row 
 	defer stop()
 	voice, free, err := l.o.Stage.Voice(ctx, v.Service, v.Speed)
 	if err != nil {
-		row.Fault = inWords(err)
+		row.Fault, row.Why = inWords(err), err
 		return row
 	}
 	defer free()
 	lang := text.Resolve(sentence, text.TagOf(v.Language), text.Chinese)
 	s, err := probe.SpeakAt(ctx, voice, providers.TTSRequest{Text: sentence, Language: string(lang), Voice: v.Voice}, clipRate)
 	if err != nil {
-		row.Fault = inWords(err)
+		row.Fault, row.Why = inWords(err), err
 		return row
 	}
 	row.First, row.Total, row.Length = max(1, s.First.Milliseconds()), max(1, s.Total.Milliseconds()), s.Length.Milliseconds()
