@@ -229,6 +229,9 @@ func moved(p config.Provider, typed map[string]string) config.Provider {
 	if region, ok := typed["region"]; ok {
 		p.Region = region
 	}
+	if proxy := typed["proxy"]; proxy != "" && proxy != "none" && proxy != shownValue(p, "proxy") {
+		p.Proxy = proxy
+	}
 	return p
 }
 
@@ -247,7 +250,8 @@ func (s *Services) addressOfDraft(d Draft) string {
 	return addressOf(k, moved(s.sectionOf(d), d.Typed))
 }
 
-// addressOf is the host that a section sends its keys to, with its scheme if that is without TLS.
+// addressOf is the host that a section sends its keys to, with its scheme and the proxy that reads them if that is without
+// TLS.
 func addressOf(k Kind, p config.Provider) string {
 	at := service.Section{BaseURL: p.BaseURL, Region: p.Region}.Address(k.Regions, k.Address)
 	u, err := url.Parse(at)
@@ -255,7 +259,10 @@ func addressOf(k Kind, p config.Provider) string {
 		return at
 	}
 	open := u.Scheme == "http" || u.Scheme == "ws"
-	return fmt.Sprint(strings.ToLower(u.Host), open)
+	if !open {
+		p.Proxy = ""
+	}
+	return fmt.Sprint(strings.ToLower(u.Host), open, p.Proxy)
 }
 
 // mistakesOf says at the fields of a draft why settings cannot be; nil: that is not what the error says.

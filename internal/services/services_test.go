@@ -340,7 +340,7 @@ func TestHeldSecrets(t *testing.T) {
 	if keys := b.Held("o", id, &again); len(keys) != 1 || again.Typed["api_key"] != rightKey {
 		t.Errorf("again: %v", keys)
 	}
-	for name, d := range map[string]Draft{"another host": b.draft("base_url", "https://evil.example"), "typed anew": b.draft("api_key", "x")} {
+	for name, d := range map[string]Draft{"another host": b.draft("base_url", "https://evil.example"), "a proxy that reads it": b.draft("proxy", "http://evil.example"), "typed anew": b.draft("api_key", "x")} {
 		if keys := b.Held("o", id, &d); len(keys) > 0 {
 			t.Errorf("%s: %v", name, d.Typed)
 		}

@@ -119,6 +119,9 @@ func (s *Settings) make(ctx context.Context, p *planned, m Machine, now state, b
 	if err != nil {
 		return &InvalidError{problemsOf(err)}
 	}
+	if err := proxied(p, now); err != nil {
+		return err
+	}
 	p.Changes = p.next.config.Compare(now.config)
 	if p.stage, err = m.Build(ctx, p.next.config); err != nil {
 		p.stage = nil

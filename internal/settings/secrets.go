@@ -117,6 +117,31 @@ func secretName(path []string) string {
 	return ownPrefix + plain[:min(len(plain), longest)] + "-" + hex.EncodeToString(b)
 }
 
+// proxied refuses a change that shows secrets of a service to another proxy than before, unless they are typed again: what
+// is sent without TLS, a proxy reads. What is taken back was so before.
+func proxied(p *planned, now state) error {
+	if p.kind == KindUndo {
+		return nil
+	}
+	var problems []*config.Error
+	leaves(map[string]any(p.next.set), nil, func(path []string, value any) {
+		if _, sealed := config.IsSealed(value); !sealed || path[0] != "providers" || !config.IsSecret(path) {
+			return
+		}
+		next, was := p.next.config.Providers[path[1]], now.config.Providers[path[1]]
+		kept, _ := now.set.get(path)
+		at := strings.ToLower(p.next.config.UseOf(path).At)
+		if open := strings.HasPrefix(at, "http:") || strings.HasPrefix(at, "ws:"); open && same(kept, value) && next.Proxy != was.Proxy && next.Proxy != "" && next.Proxy != "none" {
+			wrong := invalid(path, "config/secret-strays", keyName([]string{"providers", path[1], "proxy"}))
+			problems = append(problems, wrong.Problems...)
+		}
+	})
+	if len(problems) > 0 {
+		return &InvalidError{problems}
+	}
+	return nil
+}
+
 // drop drops secrets that nothing refers to.
 func (s safe) drop(names []string) {
 	for _, name := range names {

@@ -491,6 +491,29 @@ func TestSecretAddress(t *testing.T) {
 	})
 }
 
+// TestSecretBehindProxy refuses to show a key that is sent without TLS to a proxy that was named after it was typed.
+func TestSecretBehindProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, "", "")
+		defer b.end()
+		at := func(name, address string) Edit {
+			return set("providers."+name, map[string]any{"type": "openai", "base_url": address, "model": "m", "api_key": "sk-very-secret"})
+		}
+		b.change(anna(), 0, at("open", "http://one.example/v1"), at("closed", "https://one.example/v1"))
+		proxy := func(name string) Edit { return set("providers."+name+".proxy", "http://evil.example:3128") }
+		_, err := b.Plan(t.Context(), anna(), 1, []Edit{proxy("open")})
+		if wrong, ok := errors.AsType[*InvalidError](err); !ok || keyName(wrong.Problems[0].Path) != "providers.open.api_key" {
+			t.Error("a proxy may read a key:", err)
+		}
+		if _, err := b.Plan(t.Context(), anna(), 1, []Edit{proxy("closed")}); err != nil {
+			t.Error("what is sent by TLS, no proxy reads:", err)
+		}
+		if _, err := b.Plan(t.Context(), anna(), 1, []Edit{proxy("open"), set("providers.open.api_key", "sk-very-secret")}); err != nil {
+			t.Error("typed again:", err)
+		}
+	})
+}
+
 func asText(v any) string {
 	text, _ := v.(string)
 	return text
