@@ -137,12 +137,15 @@ func groupOf(key []string) string {
 }
 
 // keysOf lists the keys of a group.
-func (p *Page) keysOf(name string) (all []settings.Key, ok bool) {
+func (p *Page) keysOf(name string) (all []settings.Key, ok bool) { return among(p.from.Keys(), name) }
+
+// among takes the keys of a group out of all.
+func among(keys []settings.Key, name string) (all []settings.Key, ok bool) {
 	for _, g := range groups {
 		if g.name != name {
 			continue
 		}
-		for _, k := range p.from.Keys() {
+		for _, k := range keys {
 			if slices.Contains(g.keys, k.Path[0]) && (!g.named || k.Set) {
 				all = append(all, k)
 			}
@@ -203,9 +206,9 @@ func lineOf(key []string, shown string, shape config.Shape) string {
 
 func (p *Page) all(w http.ResponseWriter, r *http.Request) {
 	f := front{State: p.state(r), Search: strings.TrimSpace(r.URL.Query().Get("q"))}
-	lang := ui.Lang(r)
+	lang, all := ui.Lang(r), p.from.Keys()
 	if f.Search != "" {
-		for _, k := range p.from.Keys() {
+		for _, k := range all {
 			one := rowOf(k, lang)
 			if one.Group == "" || !strings.Contains(strings.ToLower(one.Name+"\n"+one.About+"\n"+one.Shown), strings.ToLower(f.Search)) {
 				continue
@@ -216,7 +219,7 @@ func (p *Page) all(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for _, g := range groups {
-		keys, _ := p.keysOf(g.name)
+		keys, _ := among(all, g.name)
 		s := section{Name: g.name, Keys: len(keys), Fixed: true}
 		for _, k := range keys {
 			s.Fixed = s.Fixed && !k.Changeable
@@ -275,9 +278,15 @@ func shown(shape config.Shape, v any) string {
 
 // stale holds what two people want of the same keys.
 type stale struct {
-	Now          int
-	By           string
-	Mine, Others []change
+	Now  int
+	By   string
+	Keys []both
+}
+
+// both is a key with what one person wants, and what another has set; nil: nothing of just this key.
+type both struct {
+	Key          string
+	Mine, Theirs *change
 }
 
 // staleOf is nil for other errors.
@@ -286,7 +295,21 @@ func staleOf(err error) *stale {
 	if !ok {
 		return nil
 	}
-	return &stale{e.Now, e.By, changesOf(e.Mine), changesOf(e.Others)}
+	s := &stale{Now: e.Now, By: e.By}
+	at := func(key string) *both {
+		i := slices.IndexFunc(s.Keys, func(b both) bool { return b.Key == key })
+		if i < 0 {
+			i, s.Keys = len(s.Keys), append(s.Keys, both{Key: key})
+		}
+		return &s.Keys[i]
+	}
+	for _, c := range changesOf(e.Mine) {
+		at(c.Key).Mine = &c
+	}
+	for _, c := range changesOf(e.Others) {
+		at(c.Key).Theirs = &c
+	}
+	return s
 }
 
 func (p *Page) revisions(w http.ResponseWriter, r *http.Request) { p.list(w, r, nil, nil, 0) }

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/providers"
@@ -82,8 +83,23 @@ const (
 	ShapeOther    Shape = "other" // of several values: as JSON
 )
 
+// shapes remember what was found by reflection. What has names of its own is not kept: people could make any number.
+var shapes sync.Map // of joined paths
+
 // ShapeOf says what the value at a path is; "": there is no such key.
 func ShapeOf(path []string) Shape {
+	key := strings.Join(path, keySeparator)
+	if known, ok := shapes.Load(key); ok {
+		return known.(Shape)
+	}
+	shape := shapeOf(path)
+	if _, fixed := sentences()[keyName(path)]; fixed {
+		shapes.Store(key, shape)
+	}
+	return shape
+}
+
+func shapeOf(path []string) Shape {
 	t := configType()
 	for i, name := range path {
 		child, ok := childType(t, name)
