@@ -39,7 +39,7 @@ func (c *Conversation) prepareDuplex() {
 	persona, session := c.recast(), c.env.Session
 	session.Language = string(c.rules.DeviceLang)
 	p := partner{
-		provider: persona.Realtime, agent: persona.Name, revision: persona.Revision, prompt: persona.Prompt + "\x00" + persona.Text,
+		provider: persona.Realtime, name: c.o.Name, agent: persona.Name, revision: persona.Revision, prompt: persona.Prompt + "\x00" + persona.Text,
 		language: session.Language, voice: persona.RealtimeVoice, version: c.dev.history.Said(),
 	}
 	if p.provider != nil {

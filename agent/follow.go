@@ -23,6 +23,9 @@ func (f *follower) renew() {
 	f.c.o, f.latest = &o, latest
 	f.heed()
 	f.c.mic.renew()
+	if o.Renewed != nil {
+		o.Renewed()
+	}
 }
 
 // heed has all parts but the microphone work by the options.

@@ -130,3 +130,46 @@ func TestMicrophoneFollowsOptions(t *testing.T) {
 		detectors.Wait()
 	})
 }
+
+// Who hears and speaks by itself comes and goes between turns. A session that knows the assistant by another name is not
+// gone on with.
+func TestRealtimeFollowsOptions(t *testing.T) {
+	d := &providertest.Duplex{Script: slices.Concat(duplexSays("hello", "By its sound."), duplexSays("hello", "Again."), duplexSays("hello", "No more."))}
+	var now atomic.Pointer[Options]
+	told := 0
+	follow := func(o *Options) {
+		first := *o
+		first.Realtime = nil
+		now.Store(&first)
+		o.Latest, o.Renewed = now.Load, func() { told++ }
+	}
+	duplexTalk(t, d, follow, func(t *testing.T, v *visit, say func()) {
+		change := func(change func(o *Options)) {
+			next := *now.Load()
+			change(&next)
+			now.Store(&next)
+			v.c.Renew()
+			synctest.Wait()
+		}
+		turn := func(want string) {
+			v.listens(t, wire.Auto)
+			say()
+			time.Sleep(8 * time.Second)
+			if got := v.box.String(); strings.Count(got, "sentence "+want) != 1 {
+				t.Errorf("%q is not there once:\n%s", want, got)
+			}
+		}
+		turn("By the model.")
+		change(func(o *Options) { o.Realtime = d })
+		turn("By its sound.")
+		change(func(o *Options) { o.Name = "Berta" })
+		turn("Again.")
+		if n := len(d.Requests()); n < 2 || !strings.Contains(d.Requests()[n-1].Instructions, "Berta") {
+			t.Errorf("%d sessions, the last with %+v", n, d.Requests()[n-1])
+		}
+		change(func(o *Options) { o.Realtime = nil })
+		if told != 3 {
+			t.Errorf("told %d times", told)
+		}
+	})
+}

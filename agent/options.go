@@ -44,6 +44,8 @@ type Options struct {
 	// functions but FastPath, Phrases and Persona. It is called often, by one goroutine at a time, does not wait, and
 	// returns the same pointer as long as nothing changes. nil: they stay as they are.
 	Latest func() *Options
+	// Renewed is called when other options count, on the goroutine of the conversation. It must not wait. nil: nobody is told.
+	Renewed func()
 	// Limits are those of the tools, from the next turn on; nil: as the router has them.
 	Limits *router.Limits
 
@@ -109,7 +111,7 @@ func (o Options) with(latest *Options) Options {
 	now := *latest
 	now.VAD, now.Features, now.Prompts, now.Devices, now.Tokens, now.Zone = o.VAD, o.Features, o.Prompts, o.Devices, o.Tokens, o.Zone
 	now.Reply, now.Log, now.Keeper = o.Reply, o.Log, o.Keeper
-	now.Latest, now.Recall, now.Report, now.Phase, now.Meter = o.Latest, o.Recall, o.Report, o.Phase, o.Meter
+	now.Latest, now.Renewed, now.Recall, now.Report, now.Phase, now.Meter = o.Latest, o.Renewed, o.Recall, o.Report, o.Phase, o.Meter
 	return now
 }
 

@@ -52,7 +52,7 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 		sources = append([]mcp.Source{f.own}, devices...)
 	}
 	options := f.optionsOf(a.forces.now.Load(), s)
-	options.Latest = f.latest(s)
+	options.Latest, options.Renewed = f.latest(s), f.renewed(s, devices)
 	limits.Rules, limits.Kinds, limits.Jobs = options.Limits.Rules, options.Limits.Kinds, options.Limits.Jobs
 	kept := a.keeper(s, devices...)
 	options.Keeper = kept.orNone()
@@ -108,6 +108,19 @@ func (f *factory) latest(s wire.Session) func() *agent.Options {
 			of, options = now, &o
 		}
 		return options
+	}
+}
+
+// renewed returns what is done when other settings count for a device, with the sources of its tools.
+func (f *factory) renewed(s wire.Session, devices []mcp.Source) func() {
+	changed := f.changed(s)
+	return func() {
+		for _, source := range devices {
+			if things, is := source.(*iot.Source); is {
+				things.SetKinds(f.app.forces.now.Load().limits.Kinds)
+			}
+		}
+		changed()
 	}
 }
 

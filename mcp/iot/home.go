@@ -38,10 +38,9 @@ func NewCache(devices int) *Cache {
 // home holds one device's things and their states. It outlives connections where
 // there is a cache. All methods may be called at the same time.
 type home struct {
-	kinds map[string]mcp.Kind // overrides; not changed
-
 	mu      sync.Mutex
-	things  []*knownThing // in the order of their first description
+	kinds   map[string]mcp.Kind // overrides
+	things  []*knownThing       // in the order of their first description
 	tools   []mcp.Tool
 	targets map[string]target
 }
@@ -207,6 +206,16 @@ func (h *home) states() map[string]map[string]any {
 		}
 	}
 	return out
+}
+
+// setKinds puts other overrides in the place of those there are.
+func (h *home) setKinds(kinds map[string]mcp.Kind) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !maps.Equal(h.kinds, kinds) {
+		h.kinds = kinds
+		h.rebuild()
+	}
 }
 
 // markStale says that the device has a new connection and must say all again.

@@ -99,12 +99,16 @@ func New(o Options) *Source {
 	if !ok {
 		known = &home{kinds: o.Kinds}
 	}
+	known.setKinds(o.Kinds)
 	known.markStale()
 	return &Source{
 		options: o, log: o.Log, home: known,
 		closed: make(chan struct{}), waiters: make(map[*waiter]struct{}),
 	}
 }
+
+// SetKinds puts other overrides in the place of those of the options. It may be called at any time.
+func (t *Source) SetKinds(kinds map[string]mcp.Kind) { t.home.setKinds(kinds) }
 
 // Deliver takes the members descriptors and states of one message; each may be
 // nil. It never waits and keeps nothing of either. What cannot be used is left

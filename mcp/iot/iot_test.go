@@ -108,6 +108,12 @@ func TestSourceKinds(t *testing.T) {
 	if len(want) != 0 {
 		t.Errorf("missing: %v", want)
 	}
+	s.SetKinds(map[string]mcp.Kind{"self.x.dance": mcp.Query})
+	for _, tool := range s.GetAvailableTools() {
+		if is, known := map[string]mcp.Kind{"self.x.dance": mcp.Query, "self.x.turn_on": mcp.Control}[tool.Name]; known && tool.Kind != is {
+			t.Errorf("with other overrides %s is a %s", tool.Name, tool.Kind)
+		}
+	}
 }
 
 // States come whole and in parts; each property is as it was reported last.
