@@ -90,7 +90,7 @@ func (f *Maker) remake(ctx context.Context, cfg *config.Config, texts *prompts.S
 	if err != nil {
 		return Set{}, err
 	}
-	if err = errors.Join(check(&e), e.Start().Ready(ctx)); err != nil {
+	if err = errors.Join(check(&e), e.Start().Ready(ctx), ctx.Err()); err != nil { // what was given up is not left out
 		e.Release()
 		return Set{}, err
 	}
