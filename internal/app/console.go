@@ -34,6 +34,7 @@ import (
 	"xiaozhi/internal/fleet"
 	"xiaozhi/internal/lab"
 	"xiaozhi/internal/roster"
+	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/providers/service"
@@ -125,6 +126,9 @@ func explain(lang text.Lang, err error) string {
 	}
 	if refusal, ok := errors.AsType[*lab.RefusalError](err); ok {
 		return refusal.In(lang)
+	}
+	if words := settings.Explain(lang, err); words != "" {
+		return words
 	}
 	id := cmp.Or(pairing.Reason(err), api.Reason(err))
 	if id == "" {
