@@ -13,8 +13,20 @@ import (
 	"xiaozhi/internal/openaitest"
 )
 
-// shelfServer is a server with other people's servers of tools: one that is well, one without tools, one that never answers, and a
-// program that ends.
+// frail is a program that serves a tool, and ends when that is called.
+const frail = `while read -r line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  case "$line" in
+  *'"notifications/'*) ;;
+  *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{}},"serverInfo":{"name":"frail","version":"1"}}}' ;;
+  *'"tools/list"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"print_page","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]}}' ;;
+  *'"tools/call"'*) echo 'out of paper' >&2; exit 4 ;;
+  *) echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32601,"message":"what?"}}' ;;
+  esac
+done`
+
+// shelfServer is a server with other people's servers of tools: one that is well, one without tools, one that never answers, a
+// program that ends at once, and one that ends when it is used.
 var shelfServer = sharedServer{setup: func() (setup, error) {
 	cloud, err := openaitest.New() // ends with the process
 	if err != nil {
@@ -23,6 +35,10 @@ var shelfServer = sharedServer{setup: func() (setup, error) {
 	cloud.Handle(openaitest.Chat, echo)
 	shelf := httptest.NewServer(http.HandlerFunc(serveShelf))
 	shelfAddress = shelf.URL
+	program, err := json.Marshal(frail)
+	if err != nil {
+		return setup{}, err
+	}
 	return setup{env: cloudEnv(cloud), config: `auth: {pairing: ask}
 asr: [cloud]
 tts: [cloud]
@@ -35,6 +51,8 @@ tools:
       empty: {url: "` + shelf.URL + `/empty"}
       mute: {url: "` + shelf.URL + `/mute", protocol: legacy}
       dead: {command: sh, args: [-c, "echo no such folder: /srv/music >&2; exit 3"]}
+      frail_en: {command: sh, args: [-c, ` + string(program) + `]}
+      frail_zh: {command: sh, args: [-c, ` + string(program) + `]}
 ` + cloudSection(cloud)}, nil
 }}
 
@@ -78,7 +96,8 @@ func serveShelf(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestJourneyTools (J9): a tool of a speaker is called by a form, whose mistakes stand at their fields; one that needs a yes is asked
-// about, aloud or on the page. A server that offers nothing, one that never answers and one whose program has ended are told apart.
+// about, aloud or on the page. A server that offers nothing, one that never answers and one whose program has ended are told apart, and
+// a call says so if the program ends meanwhile. Of a speaker that sleeps the tools that it had are shown.
 func TestJourneyTools(t *testing.T) {
 	journey(t, deskByNight, func(t *testing.T, l look) {
 		s := shelfServer.use(t)
@@ -138,7 +157,12 @@ func TestJourneyTools(t *testing.T) {
 		call()
 		v.Await(`document.querySelector("#answer pre")?.innerText.includes("<b>burn_all</b>")`)
 
+		v.open("tools?q=frail_" + l.lang)
+		open("print_page")
+		call()
+		v.Await(`document.querySelector("#answer .state.bad")`)
 		v.open("tools/servers")
+		v.Await(`[...document.querySelectorAll("#servers > ul > li")].some((e) => e.querySelector("h2").innerText === "frail_` + l.lang + `" && e.textContent.includes("out of paper"))`)
 		v.reads("tools/server-empty")
 		v.reads("tools/trouble-exited")
 		v.sees("no such folder: /srv/music")
@@ -150,6 +174,13 @@ func TestJourneyTools(t *testing.T) {
 		v.open("tools/calls?device=" + o.DeviceID)
 		v.sees("self.audio_speaker.set_volume")
 		v.reads("tools/by-console")
+		d.Close()
+		v.open("devices/" + o.DeviceID)
+		v.reads("devices/state-asleep")
+		v.open("tools?device=" + o.DeviceID)
+		v.reads("tools/this-asleep")
+		open("self.audio_speaker.set_volume")
+		v.reads("tools/cannot-asleep")
 		v.done()
 	})
 }

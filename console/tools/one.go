@@ -24,6 +24,7 @@ type single struct {
 	row
 
 	Live    bool // it can be called now
+	Gone    bool // it is not there any more
 	Asks    bool // somebody must say yes first
 	Fields  []field
 	Whole   bool   // the arguments are best written as JSON
@@ -158,16 +159,20 @@ func (p *Page) places(r *http.Request, w row) (all []place, err error) {
 	return all, err
 }
 
-func (p *Page) one(w http.ResponseWriter, r *http.Request) { p.show(w, r, nil, nil) }
+func (p *Page) one(w http.ResponseWriter, r *http.Request) { p.show(w, r, nil, nil, nil) }
 
-// show shows the page of a tool, with what was typed and the outcome of a call.
-func (p *Page) show(w http.ResponseWriter, r *http.Request, f *ui.Form, a *answer) {
+// show shows the page of a tool, with what was typed and the outcome of a call. was is how it was before that: the tool may
+// have gone with it.
+func (p *Page) show(w http.ResponseWriter, r *http.Request, f *ui.Form, was *single, a *answer) {
 	s, err := p.single(r)
-	if errors.Is(err, errNoTool) {
+	switch {
+	case errors.Is(err, errNoTool) && was != nil:
+		s = *was
+		s.Live, s.Gone = false, true
+	case errors.Is(err, errNoTool):
 		p.site.NotFound(w, r)
 		return
-	}
-	if err != nil {
+	case err != nil:
 		p.site.Refused(w, r, err)
 		return
 	}
@@ -222,13 +227,13 @@ func (p *Page) call(w http.ResponseWriter, r *http.Request, f *ui.Form, s single
 		f.Wrong("sure", say("tools/must-be-sure"))
 	}
 	if !f.Valid() {
-		p.show(w, r, f, nil)
+		p.show(w, r, f, &s, nil)
 		return
 	}
 	who := access.PersonOf(r)
 	if err := p.rates.often(who.ID, s.Device); err != nil {
 		p.site.Explain(w, r, f, "", err) // the reason is for everybody
-		p.show(w, r, f, nil)
+		p.show(w, r, f, &s, nil)
 		return
 	}
 	a, invalid, err := p.run(r, s.row, arguments, sure)
@@ -242,10 +247,10 @@ func (p *Page) call(w http.ResponseWriter, r *http.Request, f *ui.Form, s single
 		f.Wrong("", say("tools/schema-says", invalid))
 	}
 	if !f.Valid() {
-		p.show(w, r, f, nil)
+		p.show(w, r, f, &s, nil)
 		return
 	}
-	p.show(w, r, f, &a)
+	p.show(w, r, f, &s, &a)
 }
 
 // errFailed says of a call in the audit that the tool failed.

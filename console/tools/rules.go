@@ -147,7 +147,7 @@ func (p *Page) setRules(w http.ResponseWriter, r *http.Request, f *ui.Form, s si
 	n, err := p.change(r, base, edits)
 	if err != nil {
 		if p.explain(w, r, f, "", err) {
-			p.show(w, r, f, nil)
+			p.show(w, r, f, &s, nil)
 		}
 		return
 	}

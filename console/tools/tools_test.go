@@ -44,6 +44,7 @@ type fakeSource struct {
 	err     error
 	tested  error
 
+	after func()   // a call
 	set   Settings // nil: nothing can be changed
 	tried []external.Entry
 }
@@ -63,6 +64,9 @@ func (s *fakeSource) Call(_ context.Context, device string, call mcp.Call) (mcp.
 
 func (s *fakeSource) CallHere(_ context.Context, call mcp.Call, sure bool) (mcp.ActionResponse, string) {
 	s.called, s.on, s.sure = append(s.called, call), append(s.on, ""), append(s.sure, sure)
+	if s.after != nil {
+		s.after()
+	}
 	return s.answer, s.invalid
 }
 
@@ -452,6 +456,18 @@ func TestCannotCall(t *testing.T) {
 		}
 	}
 	t.Error("nobody counts the calls")
+}
+
+// TestGone: a tool that has gone with its call leaves the outcome on the page.
+func TestGone(t *testing.T) {
+	s := house()
+	find := herePath + idOf(s.here[1].Tool)
+	s.answer = mcp.ActionResponse{Action: mcp.ActionTypeError, Result: "the program ended"}
+	s.after = func() { s.here = s.here[:1] }
+	v := visit(t, s, olga)
+	v.want(v.ask(find, "do", "call"), 200, "the program ended", "It is not there any more")
+	v.want(v.ask(find), 404)
+	v.want(v.ask(find, "do", "call"), 404)
 }
 
 // TestAnswer: texts are shown as texts, pictures as what their bytes are; others are only counted.
