@@ -74,6 +74,14 @@ func TestJourneyServices(t *testing.T) {
 		order("mine", "local")
 		v.press("services/undo")
 		order("local", "mine")
+		v.Text(`(() => {
+			const rows = [...document.querySelectorAll("#chains [aria-labelledby=h-tts] li")], with_ = { bubbles: true, cancelable: true, dataTransfer: new DataTransfer() };
+			rows[1].querySelector(".grip").dispatchEvent(new DragEvent("dragstart", with_));
+			rows[0].dispatchEvent(new DragEvent("dragover", with_));
+			rows[0].dispatchEvent(new DragEvent("drop", with_));
+			return "";
+		})()`)
+		order("mine", "local")
 		v.done()
 	})
 }

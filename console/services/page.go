@@ -23,7 +23,7 @@ import (
 
 // Files are the templates of the page.
 //
-//go:embed *.html
+//go:embed *.html *.js
 var Files embed.FS
 
 // Topic is what the page follows: the chains.

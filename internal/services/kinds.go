@@ -100,14 +100,20 @@ func groupOf(k service.Kind) Group {
 }
 
 // called says what people call the kind of a type in a language; "": as its maker does.
-func called(lang text.Lang, kind string) string {
-	for _, one := range message.List(lang, "services/kinds") {
-		if name, ok := strings.CutPrefix(one, kind+": "); ok {
-			return name
+func called(lang text.Lang, kind string) string { return told(lang, "services/kinds", kind) }
+
+// told returns what a list of messages says of a kind.
+func told(lang text.Lang, list, kind string) string {
+	for _, one := range message.List(lang, list) {
+		if words, ok := strings.CutPrefix(one, kind+": "); ok {
+			return words
 		}
 	}
 	return ""
 }
+
+// Keys is the host, and perhaps a path, at which its maker gives keys; "": there are none, or nobody knows.
+func (k Kind) Keys() string { return told(text.English, "services/key-pages", k.Type) }
 
 // Called is the name of the kind in a language.
 func (k Kind) Called(lang text.Lang) string { return cmp.Or(called(lang, k.Type), k.Title) }

@@ -19,9 +19,14 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/openaitest"
+	"xiaozhi/internal/servicetest"
+	"xiaozhi/internal/servicetest/deepgram"
+	"xiaozhi/internal/servicetest/openairealtime"
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
+	"xiaozhi/providers"
 	"xiaozhi/providers/chain"
+	"xiaozhi/providers/providertest"
 	"xiaozhi/providers/service"
 	"xiaozhi/store"
 )
@@ -449,5 +454,37 @@ func TestUsage(t *testing.T) {
 	}
 	if u := all[service.TTS]["a"]; u.Failed != 1 || u.Requests != 1 {
 		t.Errorf("the voice a: %+v", u)
+	}
+}
+
+// TestTrialsOfOtherRoles: a recogniser without a voice hears that of the server, a voice without ears is heard by the server's,
+// and a service that hears and speaks by itself is asked aloud.
+func TestTrialsOfOtherRoles(t *testing.T) {
+	b := newBench(t, "")
+	b.o.Voice = func() providers.TTS {
+		return &providertest.TTS{Label: "house voice", Script: []providertest.Speech{{Length: 1200 * time.Millisecond}}}
+	}
+	b.o.Ears = func() providers.ASR {
+		return &providertest.ASR{Label: "house ears", Script: []providertest.Hearing{{Text: "the weather is nice today"}}}
+	}
+	ears, duplex := deepgram.New(t), openairealtime.New(t)
+	for name, test := range map[string]struct {
+		kind, at, key string
+		try           service.Role
+		want          func(o Outcome) bool
+	}{
+		"ears":     {"deepgram", ears.WS(), servicetest.Key, service.ASR, func(o Outcome) bool { return o.By == "house voice" && o.Heard == servicetest.Words && o.Clip != "" }},
+		"voice":    {"kokoro", b.cloud.URL(), rightKey, service.TTS, func(o Outcome) bool { return o.By == "house ears" && o.Heard != "" && o.Wrong > 0 && o.First > 0 }},
+		"duplex":   {"openai-realtime", duplex.WS() + "/v1/realtime", servicetest.Key, service.Realtime, func(o Outcome) bool { return o.By == "house voice" && o.Heard != "" && o.First > 0 }},
+		"commands": {"rules", "", "", service.LLM, func(o Outcome) bool { return o.Text != "" && !o.Tool }},
+	} {
+		d := Draft{Name: "mine", Type: test.kind, New: true, Typed: map[string]string{"base_url": test.at, "api_key": test.key}, Try: []service.Role{test.try}}
+		r, err := b.Test(t.Context(), olga, d, text.English, 1)
+		if err != nil || len(r.Outcomes) != 1 || r.Outcomes[0].Fault != nil || !test.want(r.Outcomes[0]) {
+			t.Errorf("%s: %v %+v", name, err, r)
+			if r != nil && r.Outcomes[0].Fault != nil {
+				t.Error(r.Outcomes[0].Fault.In(text.English), r.Outcomes[0].Fault.Raw())
+			}
+		}
 	}
 }
