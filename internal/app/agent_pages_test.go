@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/openaitest"
+	"xiaozhi/internal/roster"
 )
 
 // enter logs people in, each with a role, as browsers without script.
@@ -140,6 +142,21 @@ func TestAgentPages(t *testing.T) {
 		}
 	}
 	memberAgents(t, a, people)
+
+	// A long list is paged by name.
+	for i := range 60 {
+		if err := (storedAgents{a.stored}).Save(t.Context(), roster.Revision{Agent: fmt.Sprintf("many-%02d", i), Rev: 1, Doc: `{"language":"en"}`}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.crew.roster.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ann.expect(all+"?q=many", nil, 200, `href="/console/agents?after=many-49&amp;q=many"`)
+	ann.expect(all+"?after=many-49&q=many", nil, 200, "many-59")
+	if w := ann.ask(all+"?after=many-49&q=many", nil); strings.Contains(w.Body.String(), "many-49<") || strings.Contains(w.Body.String(), "many-60") {
+		t.Error("the second page holds what is on the first")
+	}
 }
 
 // memberAgents: members make agents of their own, which no other member hears of, and change nobody else's.
