@@ -155,24 +155,30 @@ type bookOf struct{ *App }
 func (a bookOf) Claim(ctx context.Context, by account.Person, code string) (string, error) {
 	id, err := a.book.Claim(ctx, code, by.Name)
 	if err == nil {
-		err = a.accounts.Give(ctx, by.Actor(""), id, by.Name)
+		err = a.told(id, a.accounts.Give(ctx, by.Actor(""), id, by.Name))
 	}
 	return id, err
 }
 
+// told tells open pages of a device that somebody has changed, and passes err on.
+func (a bookOf) told(id string, err error) error {
+	a.seen.fleet.Changed(id)
+	return err
+}
+
 // Accept makes a device a person's without its code.
 func (a bookOf) Accept(ctx context.Context, by account.Person, id string) error {
-	return setupOf(a).Accept(ctx, by, id)
+	return a.told(id, setupOf(a).Accept(ctx, by, id))
 }
 
 // Rename gives a device a name.
 func (a bookOf) Rename(ctx context.Context, _ account.Person, id, name string) error {
-	return a.book.Rename(ctx, id, name)
+	return a.told(id, a.book.Rename(ctx, id, name))
 }
 
 // Refuse turns a device away from now on.
 func (a bookOf) Refuse(ctx context.Context, by account.Person, id string) error {
-	return a.book.Refuse(ctx, id, by.Name)
+	return a.told(id, a.book.Refuse(ctx, id, by.Name))
 }
 
 // Forget drops all that is kept of a device.
@@ -180,7 +186,8 @@ func (a bookOf) Forget(ctx context.Context, _ account.Person, id string) (left [
 	if err := a.book.Forget(ctx, id); err != nil {
 		return nil, err
 	}
-	return a.forget(ctx, id)
+	left, err = a.forget(ctx, id)
+	return left, a.told(id, err)
 }
 
 // Assign gives a device an agent.
@@ -188,7 +195,7 @@ func (a bookOf) Assign(ctx context.Context, by account.Person, id, agent string)
 	if agent != "" && !slices.Contains(a.Agents(by), agent) {
 		return account.ErrForbidden
 	}
-	return a.crew.roster.Assign(ctx, id, agent)
+	return a.told(id, a.crew.roster.Assign(ctx, id, agent))
 }
 
 // Agents lists those that a person may choose: everybody's and their own.
