@@ -27,7 +27,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME    ?= 10s
 ARGS        ?=
 
-.PHONY: all run build test test-all contract quality e2e check lint fuzz bench gobench vuln phrases pictures conformance clean
+.PHONY: all run build test test-all contract quality e2e check lint fuzz bench gobench vuln phrases pictures budgets conformance clean
 
 all: build
 
@@ -112,6 +112,10 @@ pictures: ## contact sheets of all pages of the console, for a person to look at
 	@rm -rf "$(PICTURES)" && mkdir -p "$(PICTURES)"
 	PICTURES="$(abspath $(PICTURES))" go test -count=1 -run '^TestConsolePictures$$' ./e2e
 	@echo "$(PICTURES)"
+
+budgets: ## how heavy and how fast the pages of the console are: the tables of docs/console.md
+	@scripts/packages.sh test
+	@BUDGETS=1 go test -count=1 -v -run '^TestConsole(Budgets|Weights)$$' ./e2e | grep -v -e '^===' -e '^ *---'
 
 phrases: ## render the embedded failure phrases as sound again
 	go run ./providers/local/render

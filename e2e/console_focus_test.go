@@ -14,6 +14,7 @@ const focused = `(() => {
 	window.__last = e;
 	if (e === document.body || e === document.documentElement) { return ""; }
 	const called = e.tagName.toLowerCase() + " " + (e.getAttribute("aria-label") || e.innerText || e.labels?.[0]?.innerText || e.name || e.id || "").trim().replace(/\s+/g, " ").slice(0, 40);
+	if (e === last) { return called; } // a part of it, such as the month of a date
 	const style = getComputedStyle(e), wrong = [];
 	if (box.width < 1 || box.height < 1) { wrong.push("cannot be seen"); }
 	if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2) { wrong.push("has no mark"); }
@@ -28,7 +29,7 @@ const (
 	mostKeys = 60 // of a page, which the first ones are enough of
 )
 
-// TestConsoleKeys goes through every page with the Tab key: what has the keys is marked, not under anything, and in the order of the page,
+// TestConsoleKeys goes through every page with the Tab key, wide in English or narrow in Chinese: what has the keys is marked, not under anything, and in the order of the page,
 // the first of all leads to the content, and the last one out of the page.
 func TestConsoleKeys(t *testing.T) {
 	t.Parallel()
@@ -38,10 +39,13 @@ func TestConsoleKeys(t *testing.T) {
 	for _, l := range []look{{"zh", 360, false}, {"en", 1280, true}} {
 		t.Run(l.lang, func(t *testing.T) {
 			t.Parallel()
-			tab := b.Tab(t, talkTime)
+			tab := b.Tab(t, pagesTime)
 			show(tab, cookie, loopback)
 			tab.Screen(l.width, 800, l.dark)
-			for _, path := range have {
+			for i, path := range have {
+				if path != "overview" && (i%2 == 0) == (l.lang == "zh") {
+					continue // the other look has it
+				}
 				tab.Go(inLang(s, path, l.lang))
 				var way []string
 				for range mostKeys {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
@@ -46,13 +47,25 @@ func TestConsolePictures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, path := range map[string]string{"waterfall": "conversations/" + keptTalk, "overview": "overview"} {
-		tab.Screen(1280, 800, false)
-		tab.Go(s.base() + "/console/" + path + "?lang=en")
-		if err := os.WriteFile(filepath.Join(dir, "readme-"+name+".png"), tab.Shot(1280, 800), 0o600); err != nil {
+	tab.Screen(1200, 1100, false)
+	tab.Go(inLang(s, "conversations/"+keptTalk, "en"))
+	tab.Text(`document.querySelector("details.when").open = true, ""`)
+	save := func(name string, picture []byte) {
+		if err := os.WriteFile(filepath.Join(dir, "readme-"+name+".png"), picture, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	save("waterfall", tab.Shot(1200, 1100))
+	talk := console(t, loopback, "/console/talk?codec=pcm&lang=en", talkTime)
+	talk.Screen(1200, 980, false)
+	for i, words := range []string{"what time is it", "what can you do"} {
+		talk.Type(`[data-talk="text"]`, words+"\r")
+		talk.Await(fmt.Sprintf(`document.querySelectorAll(".talk-said .server").length > %d`, i))
+		talk.Await(stateIs("idle"))
+	}
+	talk.Await(`document.querySelector("#last-turn svg")`)
+	talk.Text(`scrollTo(0, 0), ""`)
+	save("talk", talk.Shot(1200, 980))
 }
 
 func encoded(t *testing.T, picture image.Image) []byte {

@@ -115,7 +115,7 @@ var lexicons = sync.OnceValues(func() (map[string]map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range append(files, filepath.Join("..", "internal", "text", "message", lang+".txt")) {
+		for _, file := range append([]string{filepath.Join("..", "internal", "text", "message", lang+".txt")}, files...) {
 			content, err := os.ReadFile(file)
 			if err != nil {
 				return nil, err

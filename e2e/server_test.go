@@ -127,6 +127,7 @@ type setup struct {
 	profiles bool // with the runtime's profiles
 	hears    bool // with the recogniser that it has by default, which takes half of the processor time of a start
 	mute     bool // without a voice, for tests in which nobody speaks: phrases ahead take half of the rest
+	unpinned bool // with nothing in the environment that the console could not change
 	env      []string
 	config   string   // content of config.yaml
 	args     []string // after serve
@@ -175,6 +176,9 @@ func launch(s setup, dir string) (*server, error) {
 	srv.cmd = exec.Command(program, args...)
 	srv.cmd.Dir = srv.dir
 	srv.cmd.Env = slices.Concat(cleanEnv(), deaf(s), mute(s))
+	if s.unpinned {
+		srv.cmd.Env = slices.DeleteFunc(srv.cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, "XIAOZHI_") })
+	}
 	srv.cmd.Env = append(srv.cmd.Env, s.env...)
 	srv.cmd.Stderr = &srv.log
 	out, err := srv.cmd.StdoutPipe()

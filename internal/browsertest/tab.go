@@ -77,6 +77,15 @@ type Tab struct {
 	mu      sync.Mutex
 	foreign []string
 	trouble []string
+	asked   map[network.RequestID]*Asked
+}
+
+// Asked is something that a page has asked for.
+type Asked struct {
+	Path   string
+	Kind   network.ResourceType
+	Size   int64 // of what came, unpacked
+	Cached bool  // nothing was asked: the browser had it
 }
 
 // Tab opens one for a test, which ends with it.
@@ -122,6 +131,21 @@ func (t *Tab) note(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		t.went(e.Request.URL)
+		if u, err := url.Parse(e.Request.URL); err == nil && t.asked != nil {
+			t.asked[e.RequestID] = &Asked{Path: u.Path, Kind: e.Type}
+		}
+	case *network.EventRequestServedFromCache:
+		if asked := t.asked[e.RequestID]; asked != nil {
+			asked.Cached = true
+		}
+	case *network.EventResponseReceived:
+		if asked := t.asked[e.RequestID]; asked != nil && e.Response.FromDiskCache {
+			asked.Cached = true
+		}
+	case *network.EventDataReceived:
+		if asked := t.asked[e.RequestID]; asked != nil {
+			asked.Size += int64(e.DataLength)
+		}
 	case *network.EventWebSocketCreated:
 		t.went(e.URL)
 	case *page.EventJavascriptDialogOpening:
@@ -163,6 +187,23 @@ func (t *Tab) Clean() {
 	for _, what := range t.trouble {
 		t.tb.Errorf("the browser complains: %s", what)
 	}
+}
+
+// Asks opens an address, waits until nothing more is loaded, and tells what was asked for.
+func (t *Tab) Asks(address string) (all []Asked) {
+	t.tb.Helper()
+	t.mu.Lock()
+	t.asked = map[network.RequestID]*Asked{}
+	t.mu.Unlock()
+	t.Go(address)
+	t.Await(`document.readyState === "complete"`)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, asked := range t.asked {
+		all = append(all, *asked)
+	}
+	t.asked = nil
+	return all
 }
 
 // Trouble tells what the browser has complained of.
