@@ -63,7 +63,7 @@ func configMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		flags.Usage()
 		return 2
 	}
-	if c.cfg, _, err = config.Load(config.Options{File: c.file, DataDir: c.data, Env: os.Environ()}); err == nil {
+	if c.cfg, _, err = app.LoadSettings(ctx, config.Options{File: c.file, DataDir: c.data, Env: os.Environ()}); err == nil {
 		c.client = servicesFlags{server: c.server, data: c.data, json: false}.client(flags, c.cfg, io.Discard)
 		c.client.timeout = 2 * time.Minute
 		err = c.do(ctx, name, words)

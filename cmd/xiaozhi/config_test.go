@@ -115,3 +115,31 @@ func TestConfigOfServer(t *testing.T) {
 		t.Errorf("it is gone with the server: %d %s", code, said)
 	}
 }
+
+// TestFileNamesServiceOfConsole: what counts before the console may name what is set there; without it, it is told what is missing.
+func TestFileNamesServiceOfConsole(t *testing.T) {
+	bare(t)
+	t.Chdir(t.TempDir())
+	put(t, ".", "config.yaml", "server: {listen: ['127.0.0.1:1']}\n")
+	put(t, ".", "change.yaml", "providers: {second: {type: openai, base_url: 'http://127.0.0.1:1/v1', api_key: sk-planted-0123, model: m}}\n")
+	put(t, "data", "config.yaml", "# nothing yet\n")
+	if code, said := configured(t, "import", "change.yaml"); code != 0 {
+		t.Fatal(said)
+	}
+	put(t, "data", "config.yaml", "llm: [second, rules]\nagents: {a: {llm: [second]}}\n")
+	if code, out, said := runMain(t, "serve", "--check"); code != 0 {
+		t.Errorf("exit %d: %s%s", code, out, said)
+	}
+	if code, said := configured(t, "show", "llm", "--origin"); code != 0 || !strings.Contains(said, `llm = ["second","rules"]    # data/config.yaml:1`) {
+		t.Errorf("exit %d: %s", code, said)
+	}
+	if code, _, said := runMain(t, "serve", "--check", "--no-console-settings"); code != 1 || !strings.Contains(said, "second") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+	if err := os.Remove("data/xiaozhi.db"); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, said := runMain(t, "serve", "--check"); code != 1 || !strings.Contains(said, "data/config.yaml:1: llm") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+}

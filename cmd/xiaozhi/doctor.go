@@ -80,7 +80,7 @@ func doctorMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 
 // run asks the server, or looks at the settings where none runs.
 func (v *visit) run(ctx context.Context, flags *flag.FlagSet) (doctor.Level, error) {
-	cfg, _, bad := config.Load(config.Options{File: v.config, DataDir: v.data, Env: os.Environ()})
+	cfg, _, bad := app.LoadSettings(ctx, config.Options{File: v.config, DataDir: v.data, Env: os.Environ()})
 	if bad != nil {
 		cfg = config.Default()
 	}

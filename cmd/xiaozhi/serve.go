@@ -78,7 +78,7 @@ func isTerminal(w io.Writer) bool {
 }
 
 func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
-	cfg, warnings, err := config.Load(config.Options{File: f.config, DataDir: f.data, Env: os.Environ(), Listen: f.listen})
+	cfg, warnings, err := app.LoadSettings(ctx, config.Options{File: f.config, DataDir: f.data, Env: os.Environ(), Listen: f.listen})
 	if err != nil {
 		return err
 	}

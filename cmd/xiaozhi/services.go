@@ -100,7 +100,7 @@ func services(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 
 // openServices reads the settings with what people have set in the console, and opens their sealed secrets.
 func openServices(ctx context.Context, f servicesFlags) (*engines.Services, *config.Config, error) {
-	cfg, _, err := config.Load(config.Options{File: f.config, DataDir: f.data, Env: os.Environ()})
+	cfg, _, err := app.LoadSettings(ctx, config.Options{File: f.config, DataDir: f.data, Env: os.Environ()})
 	if err != nil {
 		return nil, nil, err
 	}

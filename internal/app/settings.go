@@ -132,6 +132,28 @@ type FolderSettings struct {
 	Close func() error // ends the use of the store
 }
 
+// LoadSettings reads the files, and where they are right only with what people have set, both.
+func LoadSettings(ctx context.Context, o config.Options) (*config.Config, []config.Warning, error) {
+	from := config.Read(o)
+	c, warnings, err := from.Load(config.Layer{})
+	if err == nil {
+		return c, warnings, nil
+	}
+	ground, failed := from.Ground()
+	if failed != nil {
+		return nil, warnings, err
+	}
+	both, failed := OpenSettings(ctx, ground, o.DataDir, false)
+	if failed != nil {
+		return nil, warnings, err
+	}
+	defer func() { _ = both.Close() }() // nothing was written
+	if both.Revision() == 0 || both.Held() != nil {
+		return nil, warnings, err
+	}
+	return both.Current(), warnings, nil
+}
+
 // OpenSettings reads the files with what people have set, for a command, beside a running server or without one. To change
 // them, which nothing builds or watches then, the store is made if it is not there. Close must be called at the end.
 func OpenSettings(ctx context.Context, cfg *config.Config, data string, change bool) (f *FolderSettings, err error) {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -125,10 +126,13 @@ func (l *loader) environment(environ []string) {
 }
 
 // finish turns the merged layers into a Config and checks it.
-func (l *loader) finish(from *Sources) (*Config, []Warning, error) {
+func (l *loader) finish(from *Sources, only []string) (*Config, []Warning, error) {
 	o := from.o
 	x := newExpander(o.Env, l.findings)
 	raw := l.k.Raw()
+	if only != nil {
+		maps.DeleteFunc(raw, func(key string, _ any) bool { return !slices.Contains(only, key) })
+	}
 	tree, _ := x.expand(raw, nil).(map[string]any)
 	merged := koanf.New(keySeparator)
 	if err := merged.Load(confmap.Provider(tree, ""), nil); err != nil {

@@ -92,7 +92,17 @@ func readLayer(asked, usual string, read func(string) ([]byte, error)) file {
 
 // Load puts the layers together, with that of the console; the zero value is none. The error joins everything that is
 // wrong, each an [*Error].
-func (s *Sources) Load(console Layer) (*Config, []Warning, error) {
+func (s *Sources) Load(console Layer) (*Config, []Warning, error) { return s.load(console, nil) }
+
+// Ground returns the settings by which what people have set can be found, all others being defaults. Those may need it: a
+// file can name a service that is set in the console.
+func (s *Sources) Ground() (*Config, error) {
+	c, _, err := s.load(Layer{}, []string{"server", "auth", "store", "console", "log"})
+	return c, err
+}
+
+// load is Load, of some keys only; nil: of all.
+func (s *Sources) load(console Layer, only []string) (*Config, []Warning, error) {
 	l := &loader{koanf.New(keySeparator), newFindings()}
 	l.now = LayerFile
 	l.file(s.files[0])
@@ -107,7 +117,7 @@ func (s *Sources) Load(console Layer) (*Config, []Warning, error) {
 		l.places["server"+keySeparator+"listen"] = "--listen"
 		l.layer(map[string]any{"server": map[string]any{"listen": s.o.Listen}})
 	}
-	return l.finish(s)
+	return l.finish(s, only)
 }
 
 // Sources are what the settings were read from; nil: from nothing, and so they cannot be changed while the server runs.

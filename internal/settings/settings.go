@@ -118,6 +118,9 @@ func (s *Settings) start(ctx context.Context, newest store.SettingsRevision) (wa
 		}
 		held.Problems = problemsOf(err)
 	}
+	if newest.ID == 0 {
+		return nil, err
+	}
 	s.held = held
 	if !s.o.Without {
 		for _, p := range held.Problems {
