@@ -216,6 +216,7 @@ func talkDesk(a *App, guard *access.Guard) *talk.Desk {
 	return talk.NewDesk(talk.Options{
 		Session: func(r *http.Request) (account.Person, error) { return access.Session(guard, r) },
 		Page: func(r *http.Request, p account.Person, id string) (identity.Guest, error) {
+			a.devices.SetLanguage(id, string(ui.Lang(r)))
 			guest, created, err := identity.Pages{Book: a.book}.Admit(r.Context(), id, p.Name)
 			if err != nil || !created {
 				return guest, err

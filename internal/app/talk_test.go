@@ -143,6 +143,12 @@ func TestTalkTicket(t *testing.T) {
 	refused("somebody else's session", good(), "olga", own)
 	refused("no session", good(), "", own)
 
+	for _, lang := range []string{"en", "zh"} {
+		_, device, _ := r.ticket("max", page, func(q *http.Request) { q.Header.Set("Accept-Language", lang) })
+		if got := r.app.devices.Language(device); got != lang {
+			t.Errorf("a page in %s is talked to in %s", lang, got)
+		}
+	}
 	ticket, device, _ := r.ticket("max", page, nil)
 	d, err := r.socket(ticket, "max", own)
 	if err != nil {
