@@ -3,6 +3,7 @@ package services
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"xiaozhi/console/ui"
@@ -150,12 +151,19 @@ func (p *Page) change(w http.ResponseWriter, r *http.Request) {
 	}
 	by := access.PersonOf(r)
 	d := draftOf(e, f)
-	for _, key := range p.from.Held(by.ID, f.Get("draft"), &d) {
+	held := p.from.Held(by.ID, f.Get("draft"), &d)
+	for _, key := range held {
 		e.Typed[key] = true
 	}
 	for _, field := range e.Fields {
 		if field.Input == kit.Secret && d.Typed[field.Key] != "" {
 			e.Typed[field.Key] = true
+		}
+	}
+	if f.Get("draft") != "" && len(held) == 0 && len(e.Typed) == 0 { // what was held is not for this address, or was dropped
+		at := slices.IndexFunc(e.Fields, func(field kit.Field) bool { return field.Input == kit.Secret && field.Pinned == "" })
+		if at >= 0 {
+			f.Wrong(set+e.Fields[at].Key, p.site.Say(r, "services/dropped"))
 		}
 	}
 	e.Draft = p.from.Hold(by.ID, d)
@@ -176,6 +184,9 @@ func (p *Page) change(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
+	}
+	if e.Plan != nil {
+		e.Plan.Translate(ui.Lang(r))
 	}
 	if err == nil || p.explain(w, r, f, err) {
 		p.form(w, r, e, f)

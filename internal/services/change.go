@@ -24,6 +24,19 @@ type Plan struct {
 	Checks   []Check
 }
 
+// Translate leaves of what was said in both languages the one of a reader, without the place of what is not saved yet.
+func (p *Plan) Translate(lang text.Lang) {
+	for i, w := range p.Warnings {
+		if place, words, ok := strings.Cut(w, ": "); ok && strings.HasPrefix(place, "console#") {
+			w = words
+		}
+		p.Warnings[i] = Part(w, lang)
+	}
+	for i, c := range p.Checks {
+		p.Checks[i].Why = Part(c.Why, lang)
+	}
+}
+
 // OK reports whether all services that would change work.
 func (p *Plan) OK() bool {
 	return !slices.ContainsFunc(p.Checks, func(c Check) bool { return !c.OK })

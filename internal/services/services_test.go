@@ -333,6 +333,23 @@ func TestMistakesStandAtTheirFields(t *testing.T) {
 	}
 }
 
+// TestPlanTranslated: a person reads a plan in one language.
+func TestPlanTranslated(t *testing.T) {
+	for lang, want := range map[text.Lang]string{
+		text.English: "providers.a.model: none here; the key is wrong: status 401",
+		text.Chinese: "这里没有; 密钥不对: status 401",
+	} {
+		p := Plan{
+			Warnings: []string{"console#3: providers.a.model: none here / 这里没有"},
+			Checks:   []Check{{Why: "the key is wrong / 密钥不对: status 401"}},
+		}
+		p.Translate(lang)
+		if got := p.Warnings[0] + "; " + p.Checks[0].Why; got != want {
+			t.Errorf("%s: %s, want %s", lang, got, want)
+		}
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 func isStale(err error) bool { _, ok := errors.AsType[*settings.StaleError](err); return ok }
