@@ -53,12 +53,14 @@ document.querySelector("[data-errors]")?.focus();
 follow(lost);
 
 // A code from the address of the page, and copying.
+let seen = "";
 function dress() {
   const code = document.getElementById("f-code");
-  if (code && location.hash.length > 1) {
-    code.value = decodeURIComponent(location.hash.slice(1));
+  if (code && location.hash) {
+    seen = location.hash.slice(1);
     history.replaceState(null, "", location.pathname + location.search);
   }
+  if (code && !code.value) { code.value = seen; }
   for (const b of document.querySelectorAll("[data-copy]")) { b.hidden = !navigator.clipboard; }
 }
 document.addEventListener("click", async (event) => {
