@@ -228,7 +228,7 @@ func TestAttackUnsafeStarts(t *testing.T) {
 	s := start(t, setup{mute: true, config: "server: {public_url: \"https://speak.example.org\"}\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n"})
 	s.awaitLog(ctx, t, "unsafe start", "server.trust_proxy")
 	if os.Geteuid() == 0 {
-		s.awaitLog(ctx, t, "unsafe start", "the server runs as root")
+		s.awaitLog(ctx, t, "unsafe start", "The server runs as root")
 	}
 	for !strings.Contains(s.banner.String(), "server.trust_proxy") { // the screen and the log are read apart
 		select {
