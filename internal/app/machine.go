@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"reflect"
@@ -141,7 +142,7 @@ func (s *staged) build(ctx context.Context) (err error) {
 	if s.tools, err = localTools(s.next, a.options.Data, nil); err != nil {
 		return err
 	}
-	found := engines.NewReport(a.log)
+	found := engines.NewReport(slog.New(slog.DiscardHandler))
 	s.servers = externalServers(s.next.Tools.External.MCPServers, found)
 	for name, why := range found.Left() {
 		if name = name[4:]; !reflect.DeepEqual(s.next.Tools.External.MCPServers[name], a.base().Tools.External.MCPServers[name]) {
@@ -226,14 +227,17 @@ func (s *staged) Tests(ctx context.Context) []settings.Test {
 	services := engines.OpenServices(s.all, s.app.log)
 	defer services.Close()
 	roles := engines.Changed(s.app.crew.settings(), s.all)
-	all := make([]settings.Test, len(roles))
+	all, made := make([]settings.Test, len(roles)), make([]engines.Tried, len(roles))
+	for i, r := range roles {
+		var there bool
+		if made[i], there = s.made.Has(r); !there {
+			made[i] = services.Try(ctx, r.Name, r.Role)
+		}
+	}
 	said := sync.OnceValue(func() []int16 { return sentence(ctx, services) })
 	var wg sync.WaitGroup
 	for i, r := range roles {
-		one, there := s.made.Has(r)
-		if !there {
-			one = services.Try(ctx, r.Name, r.Role)
-		}
+		one := made[i]
 		wg.Go(func() {
 			t := settings.Test{Section: r.Name, Role: string(r.Role)}
 			begun := time.Now()

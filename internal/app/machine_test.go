@@ -373,6 +373,9 @@ func TestSettingsChangeUnderLoad(t *testing.T) {
 			t.Errorf("spoken with %v and %v", body["model"], body["voice"])
 		}
 	}
+	for until := time.Now().Add(5 * time.Second); (machine{r.app}).Health().Turns < 40 && time.Now().Before(until); {
+		time.Sleep(10 * time.Millisecond)
+	}
 	if h := (machine{r.app}).Health(); h.Turns != 40 || h.Streak != 0 {
 		t.Errorf("%+v", h)
 	}
