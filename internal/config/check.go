@@ -36,6 +36,7 @@ func (ch checker) check(c *Config) {
 	ch.checkAgents(c)
 	ch.checkRecording(c)
 	ch.checkCommands(c)
+	checkNear(ch, c)
 }
 
 // bad reports what is wrong with the value at a path.

@@ -61,22 +61,24 @@ func TestConsoleLayer(t *testing.T) {
 func TestConsoleMayNot(t *testing.T) {
 	s := layered(t, "providers:\n  mine: {type: openai, base_url: 'https://one.example/v1', api_key: '${KEY}', model: m}\n", "", "KEY=sk-secret")
 	for doc, want := range map[string]string{
-		`{"server":{"listen":[":1"]}}`:                                        "server.listen",
-		`{"store":{"url":"postgres://x"}}`:                                    "store.url",
-		`{"auth":{"pairing":"open"}}`:                                         "auth.pairing",
-		`{"agents":{"a":{"voice":"x"}}}`:                                      "agents.a.voice",
-		`{"tools":{"music":{"dir":"/etc"}}}`:                                  "tools.music.dir",
-		`{"providers":{"x":{"type":"openai","api_key_file":"/etc/passwd"}}}`:  "providers.x.api_key_file",
-		`{"providers":{"x":{"type":"openai","model":"${HOME}"}}}`:             "providers.x.model",
-		`{"providers":{"x":{"type":"sherpa","library":"/tmp/any.so"}}}`:       "providers.x.library",
-		`{"providers":{"x":{"type":"sherpa","folder":"/tmp"}}}`:               "providers.x.folder",
-		`{"providers":{"x":{"type":"cosyvoice","prompt_wav":"/etc/passwd"}}}`: "providers.x.prompt_wav",
-		`{"providers":{"mine":{"base_url":"https://evil.example/v1"}}}`:       "providers.mine.api_key",
-		`{"tools":{"external":{"mcpServers":{"x":{"command":"sh"}}}}}`:        "tools.external.mcpServers.x.command",
-		`{"voice":{"idle_closed":"1s"}}`:                                      "voice.idle_close",
-		`{"voice":{"idle_close":"1s","opus":{"bitrate":5}}}`:                  "voice.opus.bitrate",
-		`{"llm":["nobody"]}`:                                                  "llm",
-		`[1]`:                                                                 "",
+		`{"server":{"listen":[":1"]}}`:                                                 "server.listen",
+		`{"store":{"url":"postgres://x"}}`:                                             "store.url",
+		`{"auth":{"pairing":"open"}}`:                                                  "auth.pairing",
+		`{"agents":{"a":{"voice":"x"}}}`:                                               "agents.a.voice",
+		`{"tools":{"music":{"dir":"/etc"}}}`:                                           "tools.music.dir",
+		`{"providers":{"x":{"type":"openai","api_key_file":"/etc/passwd"}}}`:           "providers.x.api_key_file",
+		`{"providers":{"x":{"type":"openai","model":"${HOME}"}}}`:                      "providers.x.model",
+		`{"providers":{"x":{"type":"sherpa","library":"/tmp/any.so"}}}`:                "providers.x.library",
+		`{"providers":{"x":{"type":"sherpa","folder":"/tmp"}}}`:                        "providers.x.folder",
+		`{"providers":{"x":{"type":"cosyvoice","prompt_wav":"/etc/passwd"}}}`:          "providers.x.prompt_wav",
+		`{"providers":{"mine":{"base_url":"https://evil.example/v1"}}}`:                "providers.mine.api_key",
+		`{"tools":{"external":{"mcpServers":{"x":{"command":"sh"}}}}}`:                 "tools.external.mcpServers.x.command",
+		`{"providers":{"x":{"type":"openai","base_url":"http://169.254.169.254/v1"}}}`: "providers.x.base_url",
+		`{"providers":{"x":{"type":"openai","proxy":"http://2852039166:80"}}}`:         "providers.x.proxy",
+		`{"voice":{"idle_closed":"1s"}}`:                                               "voice.idle_close",
+		`{"voice":{"idle_close":"1s","opus":{"bitrate":5}}}`:                           "voice.opus.bitrate",
+		`{"llm":["nobody"]}`:                                                           "llm",
+		`[1]`:                                                                          "",
 	} {
 		_, _, err := s.Load(Layer{Doc: []byte(doc)})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sk-secret") {
@@ -150,5 +152,18 @@ func TestSentences(t *testing.T) {
 	}
 	if got := Sentence([]string{"voice", "idle_close"}, text.English); !strings.HasPrefix(got, "Silence") && got == "" {
 		t.Error(got)
+	}
+}
+
+// TestLinkLocal reads addresses as resolvers do.
+func TestLinkLocal(t *testing.T) {
+	for host, want := range map[string]bool{
+		"169.254.169.254": true, "169.254.169.254.": true, "::ffff:169.254.1.1": true, "fe80::1": true, "fe80::1%eth0": true, "2852039166": true,
+		"0xA9FEA9FE": true, "0251.0376.0251.0376": true, "169.254.43518": true, "169.16689662": true, "224.0.0.251": true,
+		"192.168.1.10": false, "127.0.0.1": false, "2130706433": false, "example.com": false, "1.2.3.4.5": false, "": false, "a.254.1.1": false, "fd00::1": false,
+	} {
+		if got := LinkLocal(host); got != want {
+			t.Errorf("%q: %v", host, got)
+		}
 	}
 }
