@@ -67,7 +67,8 @@ func (p *Page) changeUsers(w http.ResponseWriter, r *http.Request) {
 	case "unfactor":
 		err, done = p.accounts.Unfactor(ctx, by, name), "people/second-off"
 	case "delete":
-		if err, done = account.ErrOwnAccount, "people/deleted"; name != access.PersonOf(r).Name {
+		is, wrong := account.CheckName(name) // as it is kept, in whatever letters it was typed
+		if err, done = account.ErrOwnAccount, "people/deleted"; wrong != nil || is != access.PersonOf(r).Name {
 			err = p.accounts.Delete(ctx, by, name)
 		}
 	default:

@@ -118,7 +118,9 @@ func TestOwnAccount(t *testing.T) {
 
 	c.expect("/console/users", url.Values{"do": {"invite"}, "role": {"member"}}, 200, "/console/join#")
 	c.expect("/console/users", url.Values{"do": {"role"}, "name": {"ann"}, "role": {"viewer"}}, 422, "last owner")
-	c.expect("/console/users", url.Values{"do": {"delete"}, "name": {"ann"}}, 422, "")
+	for _, name := range []string{"ann", "ANN"} {
+		c.expect("/console/users", url.Values{"do": {"delete"}, "name": {name}}, 422, "your own account")
+	}
 	c.expect("/console/users", url.Values{"do": {"disable"}, "name": {"bob"}}, 303, "/console/users")
 	c.expect("/console/users", url.Values{"do": {"enable"}, "name": {"bob"}}, 303, "/console/users")
 	c.expect("/console/log", nil, 200, "user.disable")
