@@ -249,7 +249,7 @@ const (
 
 // Inside reports whether a path is one of the console, and not another host's.
 func Inside(to string) bool {
-	return strings.HasPrefix(to, Prefix) && !strings.ContainsAny(to, "\\\r\n") && !strings.Contains(to, "//")
+	return strings.HasPrefix(to, Prefix) && !strings.ContainsAny(to, "\\\r\n") && !strings.Contains(to, "//") && !strings.Contains(to, "/..")
 }
 
 // Refused answers for a page that somebody may not see, or that failed. It is the Refused of routes of pages.

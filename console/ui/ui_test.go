@@ -182,7 +182,7 @@ func TestRefusalsLeadOn(t *testing.T) {
 func TestInside(t *testing.T) {
 	for to, want := range map[string]bool{
 		"/console/devices": true, "/console/devices/aa:bb?x=1": true, "//evil.example": false, "https://evil.example/console/": false,
-		"/console//evil.example": false, "/console/\\evil": false, "/api/v1/me": false, "": false, "/console/x\r\nSet-Cookie: a": false,
+		"/console//evil.example": false, "/console/\\evil": false, "/api/v1/me": false, "": false, "/console/../api": false, "/console/x\r\nSet-Cookie: a": false,
 	} {
 		if Inside(to) != want {
 			t.Errorf("%q: %v", to, !want)
