@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"errors"
+	"time"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
@@ -62,7 +63,7 @@ func (s *Settings) commit(ctx context.Context, m Machine, p *planned, by account
 		why = note
 	}
 	changed := difference(was.set, p.next.set)
-	r := Revision{By: byOrSelf(by), Note: note, Kind: p.kind, Changes: changesOf(was.set, changed)}
+	r := Revision{At: time.Now(), By: byOrSelf(by), Note: note, Kind: p.kind, Changes: changesOf(was.set, changed)}
 	id, err := s.past.save(ctx, was.revision, p.next.set, r, why)
 	if err != nil {
 		p.drop()

@@ -44,7 +44,7 @@ func TestChange(t *testing.T) {
 			t.Error("somebody else has applied it:", err)
 		}
 		r, err := b.Apply(t.Context(), anna(), p.ID)
-		if err != nil || r.N != 1 || r.By != "anna" || r.Kind != KindEdit {
+		if err != nil || r.N != 1 || r.By != "anna" || r.Kind != KindEdit || !r.At.Equal(time.Now()) {
 			t.Fatalf("%+v %v", r, err)
 		}
 		if c := b.Current(); c.Agent.Name != "Momo" || c != b.machine.inUse || c.OriginOf(pathOf("agent.name")).Place != "console#1" || told == 0 {
