@@ -163,8 +163,11 @@ func (s *Settings) Run(m Machine) {
 	s.machine = m
 }
 
-// Close drops what is planned and ends the watch. The machine is not asked afterwards.
+// Close drops what is planned and ends the watch. The machine is not asked afterwards. It may be called again.
 func (s *Settings) Close() {
+	if s.alive.Err() != nil {
+		return
+	}
 	s.end()
 	s.changing <- struct{}{} // what goes on ends, and nothing begins
 	s.watching.Wait()

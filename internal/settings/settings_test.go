@@ -198,6 +198,11 @@ func TestPlansEnd(t *testing.T) {
 		if b.machine.open() != 0 {
 			t.Errorf("%d plans wait for ever", b.machine.open())
 		}
+		b.Close()
+		b.Close()
+		if _, err := b.Plan(t.Context(), anna(), 0, []Edit{set("agent.name", "x")}); !errors.Is(err, ErrNotReady) {
+			t.Error(err)
+		}
 	})
 }
 
