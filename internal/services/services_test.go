@@ -409,8 +409,13 @@ func TestArrange(t *testing.T) {
 		do   Do
 		want string
 	}{
-		{service.LLM, "b", Up, "[b a rules]"}, {service.LLM, "b", Down, "[a b rules]"}, {service.LLM, "b", Leave, "[a rules]"},
-		{service.LLM, "b", Add, "[b a rules]"}, {service.LLM, "", Auto, "[auto rules]"}, {service.TTS, "a", Add, "[a local]"}, {service.TTS, "local", Leave, "[a]"},
+		{service.LLM, "b", Up, "[b a rules]"},
+		{service.LLM, "b", Down, "[a b rules]"},
+		{service.LLM, "b", Leave, "[a rules]"},
+		{service.LLM, "b", Add, "[b a rules]"},
+		{service.LLM, "", Auto, "[auto rules]"},
+		{service.TTS, "a", Add, "[a local]"},
+		{service.TTS, "local", Leave, "[a]"},
 	} {
 		if err := do(step.role, step.name, step.do); err != nil || fmt.Sprint(chainOf(b.cfg, step.role)) != step.want {
 			t.Errorf("%s %s: %v, %v, want %s", step.do, step.name, chainOf(b.cfg, step.role), err, step.want)
