@@ -95,6 +95,7 @@ func (p *Page) state(r *http.Request) state {
 	}
 	if all, err := p.from.Revisions(r.Context(), 0, 1); err == nil && len(all) > 0 {
 		s.Last = all[0]
+		s.Last.Note = s.Last.NoteIn(lang)
 	}
 	return s
 }
@@ -323,6 +324,7 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request, f *ui.Form, other *s
 	}
 	h := history{State: p.state(r), Newest: p.from.Revision(), Stale: other, Number: n}
 	for _, one := range all {
+		one.Note = one.NoteIn(ui.Lang(r))
 		h.Revisions = append(h.Revisions, revision{one, changesOf(one.Changes)})
 	}
 	if len(all) == pageRows && all[len(all)-1].N > 1 {

@@ -206,6 +206,22 @@ func TestPlansEnd(t *testing.T) {
 	})
 }
 
+// TestNoteIn: a reader sees the server's notes in one language, and those of people as they are.
+func TestNoteIn(t *testing.T) {
+	for want, r := range map[string]Revision{
+		"撤销":    {Kind: KindUndo, Note: "takes back / 撤销"},
+		"坏了":    {Kind: KindAutomatic, Note: "worse / 坏了"},
+		"a / b": {Kind: KindEdit, Note: "a / b"},
+	} {
+		if got := r.NoteIn(text.Chinese); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := (Revision{Kind: KindUndo, Note: "takes back / 撤销"}).NoteIn(text.English); got != "takes back" {
+		t.Errorf("in English %q", got)
+	}
+}
+
 func TestUndo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, "", "")

@@ -2,10 +2,12 @@ package settings
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/text"
 	"xiaozhi/store"
 )
 
@@ -64,6 +66,15 @@ type Revision struct {
 	Kind    Kind
 	Changes []config.Change // in what people have set; Old and New are nil where they had not
 	Undone  string          // why it was taken back by itself
+}
+
+// NoteIn returns the note for a reader of a language. The server's own stand there in both.
+func (r Revision) NoteIn(lang text.Lang) string {
+	english, chinese, both := strings.Cut(r.Note, " / ")
+	if !both || r.Kind != KindUndo && r.Kind != KindAutomatic {
+		return r.Note
+	}
+	return lang.Pick(chinese, english)
 }
 
 // Machine makes a server of settings beside the one that runs. Its methods may be called at the same time.
