@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -303,10 +304,15 @@ func (s *Site) broken(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// back is the part of a query that leads back here, "" where only another request can.
+// back is the part of a query that leads back here, or to the page from which a form was sent; "" where that is unknown.
 func back(r *http.Request) string {
+	to := r.URL.RequestURI()
 	if r.Method != http.MethodGet {
-		return ""
+		from, err := url.Parse(r.Referer())
+		if err != nil || from.Host != r.Host || !Inside(from.RequestURI()) {
+			return ""
+		}
+		to = from.RequestURI()
 	}
-	return "?to=" + template.URLQueryEscaper(r.URL.RequestURI())
+	return "?to=" + template.URLQueryEscaper(to)
 }

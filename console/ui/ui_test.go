@@ -178,6 +178,25 @@ func TestRefusalsLeadOn(t *testing.T) {
 	}
 }
 
+// TestRefusedFormLeadsBack: who must show the password again comes back to the form, and to no page of another host.
+func TestRefusedFormLeadsBack(t *testing.T) {
+	s := newSite(t)
+	for from, to := range map[string]string{
+		"http://example.com/console/devices/a?x=1":   "/console/prove?to=%2Fconsole%2Fdevices%2Fa%3Fx%3D1",
+		"http://evil.example/console/devices/a":      "/console/prove",
+		"http://example.com//evil.example/console/x": "/console/prove",
+		"": "/console/prove",
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/console/devices/a", nil) // at example.com
+		r.Header.Set("Referer", from)
+		w := httptest.NewRecorder()
+		s.Refused(w, r, account.ErrProveAgain)
+		if got := w.Header().Get("Location"); got != to {
+			t.Errorf("from %q: %s, want %s", from, got, to)
+		}
+	}
+}
+
 // TestInside: nobody is led away from the console.
 func TestInside(t *testing.T) {
 	for to, want := range map[string]bool{
