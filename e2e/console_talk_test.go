@@ -13,7 +13,7 @@ import (
 
 const (
 	pushButton = `[data-talk="push"]`
-	talkTime   = 2 * time.Minute
+	talkTime   = 4 * time.Minute
 	loopback   = "127.0.0.1"
 )
 

@@ -52,6 +52,9 @@ var (
 	deskByNight  = [2]look{{"zh", 1280, true}, {"en", 360, false}}
 )
 
+// underway are the journeys that somebody is on: few at a time, so that none takes longer than its limits on a busy machine.
+var underway = make(chan struct{}, 6)
+
 // journey goes the same way with both looks.
 func journey(t *testing.T, looks [2]look, way func(t *testing.T, l look)) {
 	t.Helper()
@@ -64,6 +67,8 @@ func journey(t *testing.T, looks [2]look, way func(t *testing.T, l look)) {
 		}
 		t.Run(fmt.Sprintf("%s, %d px, %s", l.lang, l.width, theme), func(t *testing.T) {
 			t.Parallel()
+			underway <- struct{}{}
+			defer func() { <-underway }()
 			way(t, l)
 		})
 	}
