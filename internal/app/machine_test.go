@@ -357,8 +357,14 @@ func TestSettingsChangeUnderLoad(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if reply, err := d.WaitReply(ctx); err != nil || reply.Text() != "I am number 1." && reply.Text() != "I am number 2." {
-					t.Errorf("%v, %v", reply, err)
+				reply, err := d.WaitReply(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				// On a busy machine it may be told before that a service is slow.
+				if words := reply.Text(); !strings.HasSuffix(words, "I am number 1.") && !strings.HasSuffix(words, "I am number 2.") {
+					t.Errorf("it says %q", words)
 					return
 				}
 			}
