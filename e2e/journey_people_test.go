@@ -182,7 +182,7 @@ func TestJourneyWithoutScript(t *testing.T) {
 			v.pressWhat(`document.querySelector(".menu summary")`)
 		}
 		v.pressWhat(`[...document.querySelectorAll("nav button[name=theme]")].find((b) => b.checkVisibility())`)
-		v.Await(`document.documentElement.dataset.theme === "dark"`)
+		v.Await(fmt.Sprintf(`document.documentElement.dataset.theme === %q`, map[bool]string{true: "light", false: "dark"}[l.dark])) // the other one
 		if l.width < 760 {
 			v.pressWhat(`document.querySelector(".menu summary")`)
 		}
