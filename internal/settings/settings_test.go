@@ -209,9 +209,10 @@ func TestPlansEnd(t *testing.T) {
 // TestNoteIn: a reader sees the server's notes in one language, and those of people as they are.
 func TestNoteIn(t *testing.T) {
 	for want, r := range map[string]Revision{
-		"撤销":    {Kind: KindUndo, Note: "takes back / 撤销"},
-		"坏了":    {Kind: KindAutomatic, Note: "worse / 坏了"},
-		"a / b": {Kind: KindEdit, Note: "a / b"},
+		"撤销":        {Kind: KindUndo, Note: "takes back / 撤销"},
+		"坏了":        {Kind: KindAutomatic, Note: "worse / 坏了"},
+		"坏了：no / 否": {Kind: KindAutomatic, Note: "worse: no / 否 / 坏了：no / 否"},
+		"a / b":     {Kind: KindEdit, Note: "a / b"},
 	} {
 		if got := r.NoteIn(text.Chinese); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -70,11 +70,12 @@ type Revision struct {
 
 // NoteIn returns the note for a reader of a language. The server's own stand there in both.
 func (r Revision) NoteIn(lang text.Lang) string {
-	english, chinese, both := strings.Cut(r.Note, " / ")
-	if !both || r.Kind != KindUndo && r.Kind != KindAutomatic {
+	parts := strings.Split(r.Note, " / ") // each half may quote what was said in both
+	if len(parts)%2 != 0 || r.Kind != KindUndo && r.Kind != KindAutomatic {
 		return r.Note
 	}
-	return lang.Pick(chinese, english)
+	half := len(parts) / 2
+	return lang.Pick(strings.Join(parts[half:], " / "), strings.Join(parts[:half], " / "))
 }
 
 // Machine makes a server of settings beside the one that runs. Its methods may be called at the same time.
