@@ -192,6 +192,7 @@ func (s *staged) Apply(ctx context.Context) error {
 		old.Release()
 	}
 	main := s.made.Main
+	a.forces.tally.change()
 	a.forces.now.Store(s.force)
 	a.cast.main.Store(&main)
 	c.take(s.next, s.all, s.trouble, s.docs, s.made)
@@ -291,25 +292,41 @@ func sentence(ctx context.Context, services *engines.Services) []int16 {
 	return make([]int16, audio.Recognition.Rate)
 }
 
-// turnTally counts how turns end.
+// turnTally counts how turns end that began with the settings in force.
 type turnTally struct {
 	mu     sync.Mutex
+	times  int // how often the settings have changed
 	turns  int
 	streak int    // of the last ones that failed
 	fault  string // of the last one that did
 }
 
-// reports counts the turns that somebody is told of. A nil one is nobody.
+// change notes that other settings are in force: turns that have begun say nothing of them.
+func (t *turnTally) change() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.times++
+}
+
+// reports counts the turns of one conversation that somebody is told of. A nil one is nobody.
 func (t *turnTally) reports(to func(agent.Report)) func(agent.Report) {
+	began := -1 // with which settings the turn did
 	return func(r agent.Report) {
-		t.note(r)
+		t.mu.Lock()
+		if r.Stage == agent.StageWords {
+			began = t.times
+		}
+		if began == t.times {
+			t.note(r)
+		}
+		t.mu.Unlock()
 		if to != nil {
 			to(r)
 		}
 	}
 }
 
-// note counts a turn that has ended. One of which nothing came, and for which nobody is to blame, does not count.
+// note counts a turn that has ended, with the lock held. One of which nothing came, and for which nobody is to blame, does not count.
 func (t *turnTally) note(r agent.Report) {
 	fault := excused(r.Figures)
 	if r.Err != nil {
@@ -318,8 +335,6 @@ func (t *turnTally) note(r agent.Report) {
 	if r.Stage != agent.StageEnd || fault == "" && r.Heard == 0 {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.turns++
 	if fault == "" {
 		t.streak = 0

@@ -341,6 +341,23 @@ func TestWatchedTwice(t *testing.T) {
 	})
 }
 
+// TestOneFault takes one change back, and not the one before it, if the turns failed by the second alone.
+func TestOneFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, "", "")
+		defer b.end()
+		b.change(anna(), 0, set("agent.name", "Berta"))
+		time.Sleep(10 * time.Second)
+		b.change(anna(), 1, set("voice.loudness", false))
+		b.machine.does(func(h *Health) { h.Turns, h.Streak, h.Fault = 2, 2, "no model" })
+		time.Sleep(2 * watchTime)
+		synctest.Wait()
+		if c := b.Current(); c.Agent.Name != "Berta" || !c.Voice.Loudness || b.Revision() != 3 {
+			t.Errorf("%s %v in revision %d", c.Agent.Name, c.Voice.Loudness, b.Revision())
+		}
+	})
+}
+
 // TestNotBack tells why a change cannot be taken back.
 func TestNotBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -40,7 +40,9 @@ func (s *Settings) observe(revision int, was state, before Health, undone *watch
 		if beyond = undone.beyond; beyond == nil {
 			return
 		}
+		turns := before.Turns // those before were the fault of what is taken back
 		was, before, beyond = beyond.was, beyond.before, beyond.beyond
+		before.Turns = turns
 	}
 	ctx, stop := context.WithCancel(s.alive)
 	w := &watch{Watch: Watch{Revision: revision, Until: time.Now().Add(watchTime)}, was: was, before: before, beyond: beyond, stop: stop}
