@@ -27,7 +27,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME    ?= 10s
 ARGS        ?=
 
-.PHONY: all run build test test-all contract quality e2e check lint fuzz bench gobench vuln phrases pictures budgets conformance clean
+.PHONY: all run build test test-all contract quality e2e check lint fuzz bench gobench vuln phrases journeys pictures budgets conformance clean
 
 all: build
 
@@ -50,7 +50,7 @@ test: ## what must be green at any time: vet, tests with the race detector, fuzz
 	go vet ./...
 	go test -race -vet=off -p 4 -parallel 4 -timeout 14m $$(go list ./... | grep -v -e '/e2e$$' -e '/internal/servicetest/')
 	go test -vet=off -parallel 20 -timeout 14m $(PLAIN) ./e2e ./internal/servicetest/...
-	@command -v chromium >/dev/null || echo "NOT TESTED: the journeys of the console, without a browser (Debian: chromium) / 没有测试控制台页面：没有安装 chromium"
+	@echo "NOT TESTED here: the journeys of the console in a browser (make journeys) / 这里没有在浏览器里测试控制台页面（make journeys）"
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo "NOT TESTED: the store on PostgreSQL, which is not installed (Debian: postgresql-15) / 没有测试 PostgreSQL：没有安装"
 
 test-all: ## before a release: make test, storms, quality of recognition, all of end to end with the race detector, programs of others
@@ -106,6 +106,12 @@ conformance: ## MCP programs of others against ours, the official conformance su
 	@scripts/conformance.sh
 
 PICTURES ?= $(CURDIR)/.tools/pictures
+
+journeys: ## the console in Debian's Chromium: people's ways through its pages, accessibility, hostile words, weights
+	@scripts/packages.sh test
+	@scripts/axe.sh
+	@command -v chromium >/dev/null || echo "NOT TESTED: the journeys of the console, without a browser (Debian: chromium) / 没有测试控制台页面：没有安装 chromium"
+	JOURNEYS=1 go test -count=1 -parallel 6 -timeout 20m -run 'Journey|Console|TalkPage|TicksOff' ./e2e
 
 pictures: ## contact sheets of all pages of the console, for a person to look at: 2 languages, 2 themes, 2 widths; make pictures PICTURES=FOLDER
 	@scripts/packages.sh test

@@ -5,7 +5,7 @@ function play(n) {
   const row = list()?.querySelector(`[data-nth="${n}"]`), sound = row?.querySelector("audio");
   if (!sound) { return; }
   sound.currentTime = 0;
-  sound.play();
+  sound.play().catch(() => {}); // another key was pressed before it began
   (row.querySelector("[data-pick]") || sound).focus();
 }
 

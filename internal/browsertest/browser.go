@@ -82,9 +82,13 @@ func Start(speech []int16) (*Browser, error) {
 // Close ends it.
 func (b *Browser) Close() { b.close() }
 
-// Need returns what start gives, and skips the test where there is no Chromium.
+// Need returns what start gives, and skips the test where there is no Chromium, or nobody has asked for journeys: beside all
+// other tests they take longer than make test may.
 func Need(tb testing.TB, start func() (*Browser, error)) *Browser {
 	tb.Helper()
+	if !slices.ContainsFunc([]string{"TEST_ALL", "JOURNEYS", "PICTURES", "BUDGETS"}, func(name string) bool { return os.Getenv(name) != "" }) {
+		tb.Skip("runs in make journeys and make test-all")
+	}
 	b, err := start()
 	if errors.Is(err, ErrNone) {
 		tb.Skip(err)
