@@ -247,7 +247,6 @@ func builtApp(t *testing.T, data, settings string) (*App, http.Handler) {
 
 // Only who may change agents does. What they did is in the audit, under their name.
 func TestAgentRights(t *testing.T) {
-	bare(t)
 	a, h := builtApp(t, t.TempDir(), "{}")
 	defer a.Close()
 	tokens := map[string]string{"nobody": "none", "admin-token": strings.Repeat("ab", 32)}
@@ -373,7 +372,6 @@ func TestAgentRights(t *testing.T) {
 
 // What is wrong is told in one sentence, and nothing has changed; not by a file of the settings either, which wins.
 func TestAgentMistakes(t *testing.T) {
-	bare(t)
 	a, h := builtApp(t, t.TempDir(), "agents:\n  fixed: {voice: slt}\ndevices:\n  \"24:6f:28:aa:10:03\": {agent: fixed}\n")
 	defer a.Close()
 	token := strings.Repeat("ab", 32)
@@ -415,7 +413,6 @@ func TestAgentMistakes(t *testing.T) {
 // Agents and those that devices were given are there after a restart. One whose settings hold no more is left out and
 // says why; one that a file sets too is hidden by it. The devices of both are served.
 func TestAgentsAfterRestart(t *testing.T) {
-	bare(t)
 	data := t.TempDir()
 	a, _ := builtApp(t, data, "providers: {cloud: {type: openai, base_url: 'http://127.0.0.1:1/v1', model: m}}")
 	for _, name := range []string{"pirate", "broken", "twin"} {
@@ -464,7 +461,6 @@ func TestAgentsAfterRestart(t *testing.T) {
 
 // Without a store agents can be changed all the same, until the program ends.
 func TestAgentsInMemory(t *testing.T) {
-	bare(t)
 	a, h := builtApp(t, t.TempDir(), "store: {driver: none}")
 	defer a.Close()
 	a.web.guard.SetAdmin("0123456789abcdef")

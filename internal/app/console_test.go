@@ -55,7 +55,6 @@ func (c *pageClient) expect(path string, form url.Values, status int, want strin
 
 // TestSetup: the code of the start makes an owner, once; speakers that called become theirs; the door lets them in again.
 func TestSetup(t *testing.T) {
-	bare(t)
 	a, h := builtApp(t, t.TempDir(), "{}")
 	defer a.Close()
 	c := &pageClient{t, h, map[string]*http.Cookie{}}
@@ -88,7 +87,6 @@ func TestSetup(t *testing.T) {
 // TestOwnAccount: on the page of one's account tokens are made and revoked and a second factor begun; what changes anything
 // wants the password again where it was shown long ago; others' pages are closed to a viewer.
 func TestOwnAccount(t *testing.T) {
-	bare(t)
 	a, h := builtApp(t, t.TempDir(), "{}")
 	defer a.Close()
 	by := account.Actor{Name: "test", Via: account.ViaCommand}
@@ -139,7 +137,6 @@ func TestOwnAccount(t *testing.T) {
 // TestDevicePages: a waiting speaker is a member's by its code; others see nothing of it; names are text; what a sleeping
 // speaker is told waits for it; forgetting wants its name.
 func TestDevicePages(t *testing.T) {
-	bare(t)
 	a, h := builtApp(t, t.TempDir(), "{auth: {pairing: ask}}")
 	defer a.Close()
 	by := account.Actor{Name: "test", Via: account.ViaCommand}

@@ -11,18 +11,6 @@ import (
 	"xiaozhi/internal/config"
 )
 
-// bare takes out of the environment what would be picked up.
-func bare(t *testing.T) {
-	t.Helper()
-	for _, name := range []string{
-		"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "DEEPSEEK_MODEL",
-		"DASHSCOPE_API_KEY", "DASHSCOPE_BASE_URL", "DASHSCOPE_MODEL",
-		"GEMINI_API_KEY", "VOLCENGINE_API_KEY", "VOLCENGINE_APP_ID", "OPENAI_REALTIME_BASE_URL",
-	} {
-		t.Setenv(name, "")
-	}
-}
-
 // found are the lines about one role that people see at start and in --check.
 func found(t *testing.T, config, role string) string {
 	t.Helper()
@@ -47,7 +35,6 @@ func found(t *testing.T, config, role string) string {
 
 // TestLanguageWithoutEngines: what the settings ask for and nobody can hear or say is told at the start.
 func TestLanguageWithoutEngines(t *testing.T) {
-	bare(t)
 	const cloud = "providers: {cloud: {type: openai, base_url: 'http://127.0.0.1:9', api_key: k, asr_model: a, tts_model: t}}\n"
 	for config, want := range map[string][2]string{ // of which settings it is told, of recogniser and voice
 		"server: {language: ja}\nagents: {anna: {language: de, realtime: [live]}}\nproviders: {live: {type: gemini-live, api_key: k}}": {"Japanese (server.language)", "Japanese (server.language)"},
@@ -99,7 +86,6 @@ func TestEnvironmentServices(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			bare(t)
 			for _, name := range c.env {
 				t.Setenv(name, "sk-secret-of-"+name)
 			}
@@ -138,7 +124,6 @@ func TestMembersLeftOut(t *testing.T) {
 		{"secret in an address", "llm: [a]\nproviders: {a: {type: openai, model: m, base_url: 'http://me:hunter2@127.0.0.1:1/v1?key=hunter2'}}", "LLM", "a: m at http://127.0.0.1:1/v1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			bare(t)
 			got := found(t, c.config, c.role)
 			if !strings.Contains(got, c.want) {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
@@ -152,7 +137,6 @@ func TestMembersLeftOut(t *testing.T) {
 
 // TestUnknownPrompt: else every turn would fail.
 func TestUnknownPrompt(t *testing.T) {
-	bare(t)
 	cfg := mustLoadText(t, "agent: {prompt: pirate}")
 	dir := t.TempDir()
 	log := slog.New(slog.DiscardHandler)

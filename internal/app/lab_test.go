@@ -118,7 +118,6 @@ func TestTrials(t *testing.T) {
 // TestTrialServices: services are asked by their names in the settings, also those that are in no chain; a voice says the sentence,
 // one that cannot be reached says why; kept sound is heard again.
 func TestTrialServices(t *testing.T) {
-	bare(t)
 	cloud, err := openaitest.New()
 	if err != nil {
 		t.Fatal(err)

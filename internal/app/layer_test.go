@@ -59,7 +59,6 @@ const plainFile = "llm: [rules]\n"
 
 // TestConsoleLayerAtStart: what people have set counts from the start on, also for what is made first.
 func TestConsoleLayerAtStart(t *testing.T) {
-	bare(t)
 	data := folderWith(t, `{"agent":{"name":"Momo"}}`, `{"agent":{"name":"Momo"},"voice":{"idle_close":"70s"}}`)
 	a, _ := startOn(t, data, plainFile, nil)
 	if a.cfg.Agent.Name != "Momo" || a.cfg.Voice.IdleClose.Seconds() != 70 || a.crew.settings().Agent.Name != "Momo" {
@@ -78,7 +77,6 @@ func TestConsoleLayerAtStart(t *testing.T) {
 
 // TestConsoleLayerDoesNotFit: files that have changed since do not keep the server from starting.
 func TestConsoleLayerDoesNotFit(t *testing.T) {
-	bare(t)
 	data := folderWith(t, `{"agent":{"name":"Momo"}}`, `{"agent":{"name":"Lulu"},"llm":["gone","rules"]}`)
 	a, log := startOn(t, data, plainFile, nil)
 	if a.cfg.Agent.Name != "Momo" || !strings.Contains(log.String(), "gone") {
@@ -112,7 +110,6 @@ func (pretender) Drop()                                 {}
 
 // TestSettingsByHTTP changes settings as a program does, with a secret that nobody sees afterwards.
 func TestSettingsByHTTP(t *testing.T) {
-	bare(t)
 	a, log := startOn(t, t.TempDir(), plainFile+"voice: {barge_in: 300ms}\n", nil)
 	defer a.Close()
 	a.settings.Run(pretender{})

@@ -13,7 +13,6 @@ import (
 
 // TestRealtimeAtTheStart: what is said of it there.
 func TestRealtimeAtTheStart(t *testing.T) {
-	bare(t)
 	const want = "a: gpt-realtime at api.openai.com"
 	if got := found(t, "realtime: [a]\nllm: [rules]\nproviders: {a: {type: openai-realtime, api_key: k}}", "S2S"); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -95,7 +95,6 @@ func built(t *testing.T, data string, banner, log io.Writer) (*App, error) {
 // address once the banner is out, and how to end it.
 func serving(t *testing.T, data string) (base string, end func() (banner, log string, err error)) {
 	t.Helper()
-	bare(t)
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	read, write := io.Pipe()

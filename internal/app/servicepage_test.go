@@ -72,7 +72,6 @@ func match(t *testing.T, re *regexp.Regexp, body string) string {
 // TestServicesAreTried: a wrong key is told in words, the right one is heard, held and not shown; what others have
 // written is text, and what is wrong stands at its field with what was typed.
 func TestServicesAreTried(t *testing.T) {
-	bare(t)
 	cloud := lockedCloud(t)
 	a, h := builtApp(t, t.TempDir(), "{}")
 	defer a.Close()
@@ -143,7 +142,6 @@ func TestServicesAreTried(t *testing.T) {
 // order is changed, somebody's older form is refused with what differs, the breaker is seen open and closed, a change is taken
 // back, another host wants the key again, and the service is removed.
 func TestServicesAreSet(t *testing.T) {
-	bare(t)
 	cloud := lockedCloud(t)
 	data := t.TempDir()
 	a, h := builtApp(t, data, "tts: [local]\n")
