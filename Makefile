@@ -44,11 +44,16 @@ build:
 # take ten times as long (testall.Arithmetic; internal/archtest checks the list).
 PLAIN := ./audio/echo ./audio/track ./internal/speechtest ./providers/silero
 
+# A program with the race detector waits a second at its end, which 150 programs of
+# tests do one after the other. Races are told when they are found, and tests wait
+# for their goroutines.
+GORACE ?= atexit_sleep_ms=50
+
 test: ## what must be green at any time: vet, tests with the race detector, fuzz seeds, end to end; five minutes
 	@scripts/packages.sh test
 	@scripts/axe.sh
 	go vet ./...
-	go test -race -vet=off -p 4 -parallel 4 -timeout 14m $$(go list ./... | grep -v -e '/e2e$$' -e '/internal/servicetest/')
+	GORACE="$(GORACE)" go test -race -vet=off -p 4 -parallel 4 -timeout 14m $$(go list ./... | grep -v -e '/e2e$$' -e '/internal/servicetest/')
 	go test -vet=off -parallel 20 -timeout 14m $(PLAIN) ./e2e ./internal/servicetest/...
 	@echo "NOT TESTED here: the journeys of the console in a browser (make journeys) / 这里没有在浏览器里测试控制台页面（make journeys）"
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo "NOT TESTED: the store on PostgreSQL, which is not installed (Debian: postgresql-15) / 没有测试 PostgreSQL：没有安装"
