@@ -463,6 +463,10 @@ func TestUsage(t *testing.T) {
 		for range 150 {
 			each(`{"attempts":[{"op":"think","part":1,"provider":"a","at":0,"took":900,"outcome":"lost"},{"op":"think","part":1,"provider":"b","at":500,"first":200,"took":300,"outcome":"answered","cost":0.01}]}`)
 		}
+		// It is asked when the user begins, and hears a part before the end: 300 ms after the endpoint it knows all.
+		each(`{"zero":1,"marks":{"endpoint":500},"attempts":[{"op":"recognize","provider":"ears","at":-2500,"first":900,"took":3300,"outcome":"answered"}]}`)
+		each(`{"zero":1,"marks":{"endpoint":500},"attempts":[{"op":"recognize","provider":"whole","at":520,"first":400,"took":400,"outcome":"answered"}]}`)
+		each(`{"attempts":[{"op":"recognize","provider":"old","at":0,"first":3000,"took":3000,"outcome":"answered"}]}`)
 		each(`{"attempts":[{"op":"speak","provider":"a","at":0,"took":9,"outcome":"failed"}]}`)
 		each("what is this")
 		return nil
@@ -473,6 +477,11 @@ func TestUsage(t *testing.T) {
 	}
 	if u := all[service.LLM]["a"]; u.Won != 0 || u.Unpriced != 100 || u.P95 != 0 {
 		t.Errorf("a: %+v", u)
+	}
+	for name, want := range map[string]time.Duration{"ears": 300 * time.Millisecond, "whole": 400 * time.Millisecond, "old": 0} {
+		if u := all[service.ASR][name]; u.P50 != want || u.Requests != 1 {
+			t.Errorf("%s: %+v", name, u)
+		}
 	}
 	if u := all[service.TTS]["a"]; u.Failed != 1 || u.Requests != 1 {
 		t.Errorf("the voice a: %+v", u)

@@ -54,7 +54,7 @@ func (s *Services) Usage(ctx context.Context) map[service.Role]map[string]Usage 
 	err := s.o.Spans(ctx, usageTurns, func(doc string) {
 		var spans timeline.Spans
 		if json.Unmarshal([]byte(doc), &spans) == nil { // what cannot be read says nothing
-			addUsage(all, spans.Attempts)
+			addUsage(all, &spans)
 		}
 	})
 	if err != nil {
@@ -72,7 +72,8 @@ func (s *Services) Usage(ctx context.Context) map[service.Role]map[string]Usage 
 }
 
 // addUsage adds the requests of one turn.
-func addUsage(all map[service.Role]map[string]*Usage, turn []timeline.SpanAttempt) {
+func addUsage(all map[service.Role]map[string]*Usage, spans *timeline.Spans) {
+	turn := spans.Attempts
 	for _, a := range turn {
 		role, known := ops[a.Op]
 		if !known {
@@ -101,10 +102,22 @@ func addUsage(all map[service.Role]map[string]*Usage, turn []timeline.SpanAttemp
 		}):
 			u.Won++
 		}
-		if a.First > 0 {
-			u.first = append(u.first, a.First)
+		if wait := waited(spans, a); wait > 0 {
+			u.first = append(u.first, wait)
 		}
 	}
+}
+
+// waited returns how long a request had the turn wait for its first result, in milliseconds; 0: there was none. Recognisers
+// that are asked when the user begins to speak are given the end of the utterance first, and their transcript counts.
+func waited(spans *timeline.Spans, a timeline.SpanAttempt) int64 {
+	if a.Op != "recognize" || a.First == 0 {
+		return a.First
+	}
+	if spans.Zero == 0 { // it is not known when the user had ended
+		return 0
+	}
+	return max(1, a.At+a.Took-max(a.At, spans.Marks[timeline.MarkEndpoint]))
 }
 
 // quantile returns the time that so many of a hundred are not above; 0 if there are none.
