@@ -53,7 +53,7 @@ func (q CostQuery) args() []any {
 func (t *Turns) Costs(ctx context.Context, q CostQuery) ([]CostRow, error) {
 	sum := func(column string) string { return "CAST(COALESCE(SUM(t." + column + "), 0) AS BIGINT)" }
 	return list[CostRow](ctx, t.db.read, "SELECT t.device_id, t.agent_id, (t.at + CAST($1 AS BIGINT)) / 86400000 AS day, COUNT(*), "+
-		"COUNT(*) - COUNT(NULLIF(t.cost_micros, 0)), "+sum("cost_micros")+", "+sum("tokens_in")+", "+sum("tokens_out")+", "+sum("tts_chars")+", "+sum("asr_sound_ms")+
+		"COUNT(*) - COUNT(t.cost_micros), "+sum("cost_micros")+", "+sum("tokens_in")+", "+sum("tokens_out")+", "+sum("tts_chars")+", "+sum("asr_sound_ms")+
 		q.where(2)+" GROUP BY t.device_id, t.agent_id, 3 ORDER BY 3 DESC, t.device_id, t.agent_id LIMIT $8",
 		append(append([]any{q.Offset.Milliseconds()}, q.args()...), maxCosts)...)
 }

@@ -15,8 +15,8 @@ func TestCosts(t *testing.T) {
 		for i, turn := range []struct {
 			device string
 			at     time.Duration
-			cost   int
-		}{{"m", 0, 5}, {"m", time.Hour, 0}, {"m", 5 * time.Hour, 7}, {"n", 0, 1}, {"n", -48 * time.Hour, 9}} {
+			cost   *int
+		}{{"m", 0, new(5)}, {"m", time.Hour, nil}, {"m", 5 * time.Hour, new(7)}, {"n", 0, new(0)}, {"n", -48 * time.Hour, new(9)}} {
 			e := turnOf(turn.device, "c-"+turn.device, i)
 			e.Turn.At, e.Turn.CostMicros, e.Turn.TokensIn, e.Turn.Spans = day.Add(turn.at), turn.cost, 10, `{"n":1}`
 			e.Turn.E2E, e.Turn.Fault, e.Turn.Cause = time.Duration(100*(i+1))*time.Millisecond, []string{"", "asr"}[i%2], []string{"", "barge-in"}[i%2]
@@ -29,7 +29,7 @@ func TestCosts(t *testing.T) {
 		for _, r := range rows {
 			got += fmt.Sprintf("%s day %d: %d turns, %d unpriced, %d micros, %d tokens. ", r.DeviceID, r.Day-20779, r.Turns, r.Unpriced, r.CostMicros, r.TokensIn)
 		}
-		if got != "m day 1: 1 turns, 0 unpriced, 7 micros, 10 tokens. m day 0: 2 turns, 1 unpriced, 5 micros, 20 tokens. n day 0: 1 turns, 0 unpriced, 1 micros, 10 tokens. " || err != nil {
+		if got != "m day 1: 1 turns, 0 unpriced, 7 micros, 10 tokens. m day 0: 2 turns, 1 unpriced, 5 micros, 20 tokens. n day 0: 1 turns, 0 unpriced, 0 micros, 10 tokens. " || err != nil {
 			t.Error(got, err)
 		}
 		q.DeviceID = "n"

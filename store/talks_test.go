@@ -40,10 +40,10 @@ func fourTalks(t *testing.T, s *Store) {
 		s.Log.Put(e)
 	}
 	put(10, "a1", "c1", func(e *Entry) {
-		e.Turn.Heard, e.Turn.E2E, e.Turn.CostMicros = "现在几点 100%", 900*time.Millisecond, 5
+		e.Turn.Heard, e.Turn.E2E, e.Turn.CostMicros = "现在几点 100%", 900*time.Millisecond, new(5)
 	})
 	put(11, "a1", "c1", func(e *Entry) {
-		e.Turn.Said, e.Turn.Cause, e.Turn.E2E, e.Turn.CostMicros, e.Agent = "Half past NINE", "barge-in", 2*time.Second, 7, "bob"
+		e.Turn.Said, e.Turn.Cause, e.Turn.E2E, e.Turn.CostMicros, e.Agent = "Half past NINE", "barge-in", 2*time.Second, new(7), "bob"
 	})
 	put(20, "a2", "c2", func(e *Entry) { e.Turn.Fault, e.Turn.Cause = "broken", "failed" })
 	put(30, "b1", "c3", func(e *Entry) { e.Calls[0].Name = "lamp.on" })

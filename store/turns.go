@@ -50,9 +50,17 @@ type Turn struct {
 	ASRName, LLMName, TTSName                       string // providers that served it
 	TokensIn, TokensOut, TTSChars                   int
 	ASRSound                                        time.Duration
-	CostMicros                                      int    // millionths of the currency of the prices
+	CostMicros                                      *int   // millionths of the currency of the prices; nil: not known
 	Rating                                          int    // -1, 0 or 1
 	Spans                                           string // JSON, at most 8 KiB
+}
+
+// Cost returns what is known of what the turn has cost, in millionths of the currency.
+func (t *Turn) Cost() int {
+	if t.CostMicros == nil {
+		return 0
+	}
+	return *t.CostMicros
 }
 
 const turnColumns = "id, conversation_id, device_id, seq, at, kind, mode, agent_id, agent_rev, language, heard, said, cause, fault, " +
@@ -65,7 +73,7 @@ func (t *Turn) fields() []any {
 		maybe{&t.Language}, maybe{&t.Heard}, maybe{&t.Said}, text{&t.Cause}, maybe{&t.Fault},
 		span{&t.EOU}, span{&t.ASR}, span{&t.TTFT}, span{&t.TTFS}, span{&t.TTFB}, span{&t.Added}, span{&t.E2E}, span{&t.LeadMin},
 		number{&t.Frames}, number{&t.Underruns}, number{&t.Steps}, maybe{&t.Speculation}, maybe{&t.ASRName}, maybe{&t.LLMName}, maybe{&t.TTSName},
-		number{&t.TokensIn}, number{&t.TokensOut}, number{&t.TTSChars}, span{&t.ASRSound}, number{&t.CostMicros}, number{&t.Rating}, maybe{&t.Spans},
+		number{&t.TokensIn}, number{&t.TokensOut}, number{&t.TTSChars}, span{&t.ASRSound}, choice{&t.CostMicros}, number{&t.Rating}, maybe{&t.Spans},
 	}
 }
 

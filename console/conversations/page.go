@@ -236,7 +236,7 @@ func (p *Page) talk(r *http.Request, id string, after int) (*talk, error) {
 		if p.from.Bin.Has(turn.ID) {
 			continue
 		}
-		s := &shown{Turn: turn, Picture: waterfall.Draw(&turn.Turn, lang), NoSound: p.from.NoSound(turn, lang), Cost: money(turn.CostMicros), Cut: turn.Cause == "barge-in" || turn.Cause == "aborted"}
+		s := &shown{Turn: turn, Picture: waterfall.Draw(&turn.Turn, lang), NoSound: p.from.NoSound(turn, lang), Cost: money(turn.Cost()), Cut: turn.Cause == "barge-in" || turn.Cause == "aborted"}
 		_, s.User = turn.Side("user", now)
 		_, s.Reply = turn.Side("reply", now)
 		data.Shown = append(data.Shown, s)

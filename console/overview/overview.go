@@ -6,6 +6,7 @@ import (
 	"embed"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"xiaozhi/console/live"
@@ -133,6 +134,9 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 
 // Cost returns the price of the turns, with the owner's currency.
 func (t Today) Cost() string {
+	if t.Micros == 0 {
+		return strings.TrimSpace("0 " + t.Currency)
+	}
 	cost := strconv.FormatFloat(float64(t.Micros)/1e6, 'f', 4, 64)
 	if t.Currency == "" {
 		return cost

@@ -115,7 +115,7 @@ func (t *Talks) document(talk *Talk) *Document {
 		turn := &talk.Turns[i]
 		one := DocumentTurn{
 			ID: turn.ID, At: turn.At, Kind: turn.Kind, Language: turn.Language, Heard: turn.Heard, Said: turn.Said, Cause: turn.Cause, Fault: turn.Fault,
-			TokensIn: turn.TokensIn, TokensOut: turn.TokensOut, CostMicros: turn.CostMicros, Rating: turn.Rating, Services: services(turn),
+			TokensIn: turn.TokensIn, TokensOut: turn.TokensOut, CostMicros: turn.Cost(), Rating: turn.Rating, Services: services(turn),
 		}
 		if turn.E2E > 0 {
 			one.Wait = map[string]int64{

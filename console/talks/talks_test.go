@@ -149,7 +149,7 @@ func (h *home) talk(id, device string, rows ...store.Recording) {
 		Agent:        "anna",
 		Turn: store.Turn{
 			ID: id + "-1", Seq: 1, At: began, Kind: "user", Cause: "done", Language: "zh", Heard: "现在<b>几点 *了*", Said: "九点。", E2E: 500 * time.Millisecond, EOU: 200 * time.Millisecond,
-			TTFS: 290 * time.Millisecond, Added: 10 * time.Millisecond, ASRName: "ears", LLMName: "brain", TTSName: "brain", CostMicros: 42,
+			TTFS: 290 * time.Millisecond, Added: 10 * time.Millisecond, ASRName: "ears", LLMName: "brain", TTSName: "brain", CostMicros: new(42),
 			Spans: timeline.Spans{
 				Zero: began.UnixMilli() + zero, End: timeline.EndVoice, Marks: map[timeline.Mark]int64{timeline.MarkEndpoint: 200, timeline.MarkTranscript: 260, timeline.MarkFrame: 500},
 				Gaps:     []timeline.SpanGap{{Until: 1300, Played: 480}},

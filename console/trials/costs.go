@@ -125,8 +125,11 @@ func cost(c lab.Cost, currency string) string {
 
 // money has as many digits as tell something.
 func money(micros int64, currency string) string {
+	if micros == 0 {
+		return strings.TrimSpace("0 " + currency)
+	}
 	digits := 2
-	for limit := int64(1_000_000); digits < 6 && micros != 0 && micros < limit; limit /= 10 {
+	for limit := int64(1_000_000); digits < 6 && micros < limit; limit /= 10 {
 		digits++
 	}
 	s := strconv.FormatFloat(float64(micros)/1e6, 'f', digits, 64)

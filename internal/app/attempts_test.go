@@ -16,9 +16,18 @@ import (
 // TestAttemptsAreKeptWithTheirCost: the record of a turn says whom it asked, what came of
 // it, and what that cost.
 func TestAttemptsAreKeptWithTheirCost(t *testing.T) {
-	k := &keeper{prices: func() map[string]config.Price {
-		return map[string]config.Price{"ears": {Minute: 0.6}, "brain": {Input: 1, Cached: 0.5, Output: 2}, "voice": {Characters: 3}}
-	}}
+	cfg := &config.Config{}
+	cfg.Providers = map[string]config.Provider{}
+	for name, price := range map[string]config.Price{"ears": {Minute: 0.6}, "brain": {Input: 1, Cached: 0.5, Output: 2}, "voice": {Characters: 3}} {
+		var p config.Provider
+		p.Price = price
+		cfg.Providers[name] = p
+	}
+	shared := config.Provider{Type: "ollama"}
+	cfg.Providers["mine"] = shared
+	shared.APIKey = "k"
+	cfg.Providers["shared"] = shared
+	k := &keeper{price: func(name string) (config.Price, bool) { return priceOf(cfg, name) }}
 	begun := time.Now()
 	var turn store.Turn
 	k.spent(&turn, &timeline.Figures{Attempts: []timeline.Attempt{
@@ -27,8 +36,8 @@ func TestAttemptsAreKeptWithTheirCost(t *testing.T) {
 		{Op: "think", Provider: "brain", Asked: begun.Add(2 * time.Second), First: 300 * time.Millisecond, Took: time.Second, Outcome: timeline.Answered, Tokens: timeline.Tokens{Prompt: 1000, Completion: 100}, Cached: 400},
 		{Op: "speak", Provider: "voice", Asked: begun.Add(3 * time.Second), First: time.Microsecond, Took: time.Second, Outcome: timeline.Lost, Characters: 10},
 	}}, nil)
-	if want := 100000 + 600 + 200 + 200 + 30000; turn.CostMicros != want {
-		t.Errorf("the turn cost %d millionths, want %d", turn.CostMicros, want)
+	if want := 100000 + 600 + 200 + 200 + 30000; turn.Cost() != want {
+		t.Errorf("the turn cost %d millionths, want %d", turn.Cost(), want)
 	}
 	if turn.TokensIn != 1000 || turn.TokensOut != 100 || turn.TTSChars != 10 || turn.ASRSound != 10*time.Second {
 		t.Errorf("%+v", turn)
@@ -42,6 +51,27 @@ func TestAttemptsAreKeptWithTheirCost(t *testing.T) {
 	}
 	if a := kept.Attempts[3]; a.First != 1 || a.Cost != 0.03 {
 		t.Errorf("%+v", a)
+	}
+	for _, tt := range []struct {
+		asked string
+		known bool
+	}{
+		{"pocketsphinx rules local", true}, // they are in the program
+		{"sherpa mine edge", true},
+		{"", true}, // the server has said what it knew
+		{"pocketsphinx deepseek local", false},
+		{"shared", false},  // who gives a key may want money
+		{"unheard", false}, // that was in the settings once
+		{"brain", false},   // has a price, and does not say what it took
+	} {
+		var asked []timeline.Attempt
+		for _, name := range strings.Fields(tt.asked) {
+			asked = append(asked, timeline.Attempt{Op: "think", Provider: name, Asked: begun, Took: time.Second, Outcome: timeline.Answered})
+		}
+		turn = store.Turn{}
+		if k.spent(&turn, &timeline.Figures{Attempts: asked}, nil); (turn.CostMicros != nil) != tt.known || turn.Cost() != 0 {
+			t.Errorf("%s: the cost %d is known: %v", tt.asked, turn.Cost(), turn.CostMicros != nil)
+		}
 	}
 	var many []timeline.Attempt
 	for range 300 {
@@ -63,7 +93,7 @@ func TestInterruptedAreFound(t *testing.T) {
 	if err := s.Devices.Commit(t.Context(), store.DeviceChange{Save: []store.Identity{{ID: "m", Address: "m", State: store.DevicePaired, FirstAt: time.Now()}}}); err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{prices: func() map[string]config.Price { return nil }, store: s, deviceID: "m", valid: func(keep func()) { keep() }}
+	k := &keeper{price: func(string) (config.Price, bool) { return config.Price{}, false }, store: s, deviceID: "m", valid: func(keep func()) { keep() }}
 	for cause, want := range map[error]bool{turn.ErrBargeIn: true, turn.ErrAborted: true, turn.ErrReplaced: true, turn.ErrDone: false, turn.ErrFailed: false, turn.ErrNoSpeech: false, turn.ErrPaused: false} {
 		k.Turn(&agent.Turn{Talk: agent.Talk{ID: cause.Error(), Began: time.Now(), Turns: 1}, At: time.Now(), Kind: agent.TurnSaid, Cause: cause})
 		if err := s.Log.Flush(t.Context()); err != nil {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/pairing"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/services"
 	"xiaozhi/internal/timeline"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
@@ -63,25 +65,28 @@ func (k keeping) All(ctx context.Context) (map[string]pairing.Days, error) {
 	})
 }
 
-// prices returns what the services of the settings cost, by their names.
-func prices(cfg *config.Config) map[string]config.Price {
-	all := map[string]config.Price{}
-	for name, p := range cfg.Providers {
-		if p.Price != (config.Price{}) {
-			all[name] = p.Price
-		}
+// priceOf returns what a service of the settings costs. known is false where its owner has set no price, unless nobody has
+// to pay for it: it has no key, and runs in the program, at home or for nothing.
+func priceOf(cfg *config.Config, name string) (p config.Price, known bool) {
+	section := cfg.Providers[name]
+	if section.Price != (config.Price{}) {
+		return section.Price, true
 	}
-	return all
+	kind, _ := services.KindOf(cmp.Or(section.Type, name)) // of one that is not known: not free
+	return p, kind.Free && section.APIKey == ""
 }
 
 // spent puts what a turn did when into its record, with what that cost by the owner's prices.
 func (k *keeper) spent(t *store.Turn, f *timeline.Figures, calls map[string]router.Record) {
-	spans, money, prices := f.Spans(), 0.0, k.prices()
+	spans, money := f.Spans(), 0.0
+	whole := len(f.Attempts) > 0 || t.ASRName+t.LLMName+t.TTSName == "" // the cost is known
 	for i, a := range f.Attempts {
-		price := prices[a.Provider]
+		price, known := k.price(a.Provider)
 		cost := price.Tokens(providers.Usage{Prompt: a.Tokens.Prompt, Cached: a.Cached, Completion: a.Tokens.Completion}) +
 			price.Hearing(a.Sound) + price.Spoken(a.Characters)
 		money += cost
+		free := known && price == config.Price{}
+		whole = whole && (free || cost > 0 || a.Outcome != timeline.Answered)
 		spans.Attempts[i].Cost = cost
 		t.TokensIn += a.Tokens.Prompt
 		t.TokensOut += a.Tokens.Completion
@@ -94,6 +99,8 @@ func (k *keeper) spent(t *store.Turn, f *timeline.Figures, calls map[string]rout
 			c.Ran(rec.Started, rec.Took, string(rec.Kind), rec.Outcome == mcp.ActionTypeError.String(), f.Marks.Zero)
 		}
 	}
-	t.CostMicros = int(money*1e6 + 0.5)
+	if micros := int(money*1e6 + 0.5); micros > 0 || whole {
+		t.CostMicros = &micros
+	}
 	t.Spans = spans.String()
 }

@@ -13,6 +13,7 @@ import (
 	"xiaozhi/connection"
 	"xiaozhi/console/tools"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/lab"
 	"xiaozhi/internal/recording"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -28,10 +29,10 @@ import (
 type keeper struct {
 	store    *store.Store
 	deviceID string
-	valid    func(keep func())              // runs keep unless the device was forgotten
-	sources  []mcp.Source                   // of the device's tools
-	sound    *recording.Recorder            // nil: none is kept
-	prices   func() map[string]config.Price // of services, by name
+	valid    func(keep func())   // runs keep unless the device was forgotten
+	sources  []mcp.Source        // of the device's tools
+	sound    *recording.Recorder // nil: none is kept
+	price    lab.Prices          // of services, by name
 
 	mu    sync.Mutex
 	calls map[string]router.Record // that have ended, by id; at most maxKeptCalls
@@ -54,7 +55,7 @@ func (a *App) keeper(s wire.Session, sources ...mcp.Source) *keeper {
 		return nil
 	}
 	k := &keeper{
-		store: a.stored, sound: a.recorders.turns, deviceID: s.DeviceID, valid: a.forgetting.since(s.DeviceID), sources: sources, prices: func() map[string]config.Price { return prices(a.base()) }, calls: map[string]router.Record{},
+		store: a.stored, sound: a.recorders.turns, deviceID: s.DeviceID, valid: a.forgetting.since(s.DeviceID), sources: sources, price: func(name string) (config.Price, bool) { return priceOf(a.base(), name) }, calls: map[string]router.Record{},
 	}
 	k.valid(func() { k.store.Log.Seen(s.DeviceID, store.Seen{HelloAt: time.Now()}) })
 	return k

@@ -244,7 +244,7 @@ func BenchmarkHandOver(b *testing.B) {
 			if err := s.Devices.Commit(b.Context(), store.DeviceChange{Save: []store.Identity{{ID: "m", Address: "m", State: store.DevicePaired, FirstAt: now}}}); err != nil {
 				b.Fatal(err)
 			}
-			k := &keeper{prices: func() map[string]config.Price { return nil }, store: s, deviceID: "m", valid: (&forgetting{}).since("m"), calls: map[string]router.Record{}}
+			k := &keeper{price: func(string) (config.Price, bool) { return config.Price{}, false }, store: s, deviceID: "m", valid: (&forgetting{}).since("m"), calls: map[string]router.Record{}}
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
 				if n%200 == 199 { // before a whole batch waits: writing is measured elsewhere

@@ -48,10 +48,7 @@ func labOf(ctx context.Context, a *App, f *factory) *lab.API {
 	l := lab.New(ctx, lab.Options{
 		Stage: stage{a, f}, Turns: a.stored.Turns, Agents: a.stored.Agents.Names, Read: readMessage, Zone: a.cfg.Server.Zone(), Sound: soundsOf(a.stored.Recordings, filepath.Join(a.options.Data, recordingsFolder)),
 		Currency: func() string { return a.cfg.Console.Currency },
-		Prices: func(name string) (config.Price, bool) {
-			p := a.crew.settings().Providers[name].Price
-			return p, p != config.Price{}
-		},
+		Prices:   func(name string) (config.Price, bool) { return priceOf(a.crew.settings(), name) },
 	})
 	a.life.atEnd(l.Close)
 	book := a.crew.api(a.web.guard, a.stored)

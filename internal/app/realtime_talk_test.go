@@ -156,8 +156,8 @@ func TestRealtimeTalks(t *testing.T) {
 				t.Errorf("the tool ran %d times", len(ran))
 			}
 			turn, asked := h.kept(ctx, t)
-			if want := strings.Repeat(", converse live answered", 1+len(ran))[2:]; asked != want || turn.TokensIn != tt.tokens || turn.CostMicros != 1000*tt.tokens {
-				t.Errorf("kept are %q, %d tokens for %d", asked, turn.TokensIn, turn.CostMicros)
+			if want := strings.Repeat(", converse live answered", 1+len(ran))[2:]; asked != want || turn.TokensIn != tt.tokens || turn.Cost() != 1000*tt.tokens {
+				t.Errorf("kept are %q, %d tokens for %d", asked, turn.TokensIn, turn.Cost())
 			}
 		})
 	}

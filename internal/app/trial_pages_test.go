@@ -66,7 +66,7 @@ func TestTrialPages(t *testing.T) {
 	for i, words := range []string{"good morning " + hurt, "and tomorrow?"} {
 		turn := store.Turn{
 			ID: "turn-" + string(rune('1'+i)), Seq: i + 1, At: now.Add(time.Duration(i) * time.Second), Kind: "user", Heard: words, Said: "Hi." + hurt, Cause: []string{"done", "barge-in"}[i],
-			LLMName: "c", TTFS: 300 * time.Millisecond, TTFB: 200 * time.Millisecond, CostMicros: 1500, TokensIn: 10, TokensOut: 5, Rating: 1,
+			LLMName: "c", TTFS: 300 * time.Millisecond, TTFB: 200 * time.Millisecond, CostMicros: new(1500), TokensIn: 10, TokensOut: 5, Rating: 1,
 		}
 		a.stored.Log.Put(&store.Entry{Conversation: store.Conversation{ID: "talk", DeviceID: kitchen, BeganAt: now}, Turn: turn, Agent: "default"})
 	}

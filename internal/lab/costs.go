@@ -28,6 +28,7 @@ type CostSum struct {
 	TokensOut  int     `json:"tokens_out"`
 	Characters int     `json:"characters"`
 	Seconds    float64 `json:"seconds"` // of sound that was recognised; services do not say
+	Free       bool    `json:"free"`    // it is a service that nobody pays for
 }
 
 // Costs sums up what kept turns have cost.
@@ -74,7 +75,7 @@ func (l *Lab) Costs(ctx context.Context, q store.CostQuery) (c Costs, err error)
 	c.Days, c.Devices, c.Agents = sorted(days), sorted(devices), sorted(of)
 	slices.SortFunc(c.Days, func(a, b CostSum) int { return cmp.Compare(b.Key, a.Key) })
 	services := map[string]*CostSum{}
-	err = l.o.Turns.Spans(ctx, q, maxSpanTurns, func(doc string) { addSpans(services, doc) })
+	err = l.o.Turns.Spans(ctx, q, maxSpanTurns, func(doc string) { l.addSpans(services, doc) })
 	c.Services = sorted(services)
 	return c, err
 }
@@ -90,7 +91,7 @@ func sumOf(all map[string]*CostSum, key string) *CostSum {
 }
 
 // addSpans adds what services were asked in a turn. What cannot be read says nothing.
-func addSpans(services map[string]*CostSum, doc string) {
+func (l *Lab) addSpans(services map[string]*CostSum, doc string) {
 	var spans timeline.Spans
 	if json.Unmarshal([]byte(doc), &spans) != nil {
 		return
@@ -98,7 +99,8 @@ func addSpans(services map[string]*CostSum, doc string) {
 	for _, a := range spans.Attempts {
 		s := sumOf(services, a.Provider)
 		s.Turns++
-		if a.Cost == 0 {
+		s.Free = l.o.Prices.free(a.Provider)
+		if a.Cost == 0 && !s.Free {
 			s.Unpriced++
 		}
 		s.Micros += int64(math.Round(a.Cost * 1e6))

@@ -55,9 +55,8 @@ func read(t store.Turn, rows, before []store.Message, calls []store.Call, readRo
 		Heard: t.Heard, Said: t.Said, ASR: t.ASRName, LLM: t.LLMName, TTS: t.TTSName,
 		Sums:  Sums{EOU: ms(t.EOU), ASR: ms(t.ASR), TTFT: ms(t.TTFT), TTFS: ms(t.TTFS), TTFB: ms(t.TTFB), Wait: ms(t.E2E)},
 		Steps: t.Steps, TokensIn: t.TokensIn, TokensOut: t.TokensOut, Characters: t.TTSChars,
-		Cost: Cost{Micros: int64(t.CostMicros)}, Calls: []CallRow{}, Fault: t.Fault, Cut: t.Cause != "done", Rating: t.Rating,
+		Calls: []CallRow{}, Fault: t.Fault, Cut: t.Cause != "done", Rating: t.Rating,
 	}
-	k.Result.Cost.Missing = strings.Join(unpriced(t), ", ")
 	for _, row := range before {
 		m, err := readRow(row)
 		if err != nil {
@@ -104,28 +103,30 @@ func (k *Kept) original(trials ...Result) Result {
 	return r
 }
 
-// unpriced lists the services of a turn whose cost is not known.
-func unpriced(t store.Turn) (names []string) {
+// costOf returns what a turn has cost, with the services whose cost is not known.
+func (l *Lab) costOf(t store.Turn) (c Cost) {
+	c.Micros = int64(t.Cost())
+	var names []string
 	add := func(name string) {
-		if name != "" && !slices.Contains(names, name) {
+		if name != "" && !slices.Contains(names, name) && !l.o.Prices.free(name) {
 			names = append(names, name)
 		}
 	}
 	var spans timeline.Spans
 	if json.Unmarshal([]byte(t.Spans), &spans) != nil || len(spans.Attempts) == 0 {
-		if t.CostMicros == 0 {
+		if t.CostMicros == nil {
 			add(t.ASRName)
 			add(t.LLMName)
 			add(t.TTSName)
 		}
-		return names
 	}
 	for _, a := range spans.Attempts {
 		if a.Cost == 0 && a.Outcome == timeline.Answered {
 			add(a.Provider)
 		}
 	}
-	return names
+	c.Missing = strings.Join(names, ", ")
+	return c
 }
 
 // resultOf finds what a call was answered.

@@ -75,6 +75,7 @@ func (l *Lab) Kept(ctx context.Context, id string) (Kept, error) {
 		return Kept{}, err
 	}
 	k, err := read(t, messages, before, calls, l.o.Read)
+	k.Result.Cost = l.costOf(t)
 	if err != nil {
 		return Kept{}, err
 	}

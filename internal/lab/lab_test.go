@@ -104,7 +104,7 @@ func (b *bench) Costs(context.Context, store.CostQuery) ([]store.CostRow, error)
 }
 
 func (b *bench) Spans(_ context.Context, _ store.CostQuery, _ int, each func(string)) error {
-	each(`{"attempts":[{"op":"think","provider":"cloud","cost":0.00004,"in":10},{"op":"speak","provider":"free","chars":7}]}`)
+	each(`{"attempts":[{"op":"think","provider":"cloud","cost":0.00004,"in":10},{"op":"speak","provider":"free","chars":7},{"op":"speak","provider":"dear","chars":7}]}`)
 	each(`not JSON`)
 	return nil
 }
@@ -136,7 +136,9 @@ func (b *bench) lab(t *testing.T, f func(t *testing.T, l *Lab)) {
 			Stage: b, Turns: b, Read: readRow, Currency: func() string { return "€" },
 			Sound:  func(context.Context, string) ([]int16, error) { return b.sound, nil },
 			Agents: func(context.Context) (map[string]string, error) { return map[string]string{"1": "pirate"}, nil },
-			Prices: func(name string) (config.Price, bool) { return config.Price{Input: 2, Output: 8}, name == "cloud" },
+			Prices: func(name string) (config.Price, bool) {
+				return map[string]config.Price{"cloud": {Input: 2, Output: 8}}[name], name == "cloud" || name == "free"
+			},
 		})
 		defer l.Close()
 		f(t, l)
@@ -371,7 +373,8 @@ func TestCosts(t *testing.T) {
 		if err != nil || c.Currency != "€" || c.All.Turns != 4 || c.All.Unpriced != 2 || c.All.Micros != 42 || c.Days[0].Key != "2024-10-05" || c.Devices[0].Key != "d" || c.Agents[0].Key != "pirate" {
 			t.Errorf("%+v %v", c, err)
 		}
-		if len(c.Services) != 2 || c.Services[0].Key != "cloud" || c.Services[0].Micros != 40 || c.Services[1].Unpriced != 1 {
+		if len(c.Services) != 3 || c.Services[0].Key != "cloud" || c.Services[0].Micros != 40 || c.Services[0].Free ||
+			c.Services[1].Key != "dear" || c.Services[1].Unpriced != 1 || c.Services[1].Free || c.Services[2].Unpriced != 0 || !c.Services[2].Free {
 			t.Errorf("%+v", c.Services)
 		}
 		if _, err := l.Costs(t.Context(), store.CostQuery{From: now, To: now}); err == nil {

@@ -46,8 +46,14 @@ type Cast struct {
 	Close    func() // frees what was made for it
 }
 
-// Prices says what services cost their owner. ok is false where no price is set.
+// Prices says what services cost their owner: nothing, where nobody pays for one. ok is false where no price is set.
 type Prices func(service string) (p config.Price, ok bool)
+
+// free reports whether nobody pays for a service.
+func (p Prices) free(service string) bool {
+	price, known := p(service)
+	return known && price == config.Price{}
+}
 
 // Input holds an utterance with the dialogue before it, for a trial to answer.
 type Input struct {
@@ -321,7 +327,7 @@ func (t *trial) count() {
 			*name = a.Provider
 		}
 		price, ok := t.prices(a.Provider)
-		ok = ok && (a.Op != "think" || a.Tokens != timeline.Tokens{}) // a model that does not say what it took has no cost that is known
+		ok = ok && (price == config.Price{} || a.Op != "think" || a.Tokens != timeline.Tokens{}) // a model that does not say what it took has no cost that is known
 		if !ok && !slices.Contains(missing, a.Provider) {
 			missing = append(missing, a.Provider)
 		}
