@@ -32,7 +32,9 @@ export function follow(lost) {
   }
   document.addEventListener("visibilitychange", start);
   document.addEventListener("page", start);
-  document.addEventListener("focusout", () => setTimeout(() => { for (const part of waiting.values()) { put(part); } }, 50));
+  for (const event of ["focusout", "pointerup", "pointercancel", "keyup"]) {
+    document.addEventListener(event, () => { if (waiting.size) { setTimeout(() => { for (const part of waiting.values()) { put(part); } }, 50); } });
+  }
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-live-switch]")) { paused = !paused; start(); }
   });

@@ -27,11 +27,12 @@ export function swap(page) {
   document.dispatchEvent(new Event("page"));
 }
 
-// exchange puts a part of the page in the place of the one with its id, unless somebody works in it.
+// exchange puts a part of the page in the place of the one with its id, unless somebody works in it or presses
+// something there: a click on what is taken away between pressing and letting go would be lost.
 export function exchange(id, text) {
   const old = document.getElementById(id);
   if (!old) { return true; }
-  if (old.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, summary") || old.querySelector("dialog[open]")) { return false; }
+  if (old.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, summary") || old.querySelector("dialog[open], :active")) { return false; }
   const next = html(text).getElementById(id);
   if (!next || next.isEqualNode(old)) { return true; }
   const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
