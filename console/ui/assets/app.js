@@ -16,7 +16,25 @@ function lost(words) {
   note.textContent = words;
 }
 
-// send posts a form and shows the answer. Without one the form stays as it is.
+// What was typed into a form whose answer was the page for a password; it is put back when the form is shown again.
+let typed = null;
+const asksPassword = (at) => /^\/console\/(login|prove)$/.test(at.pathname);
+function take(form) {
+  const fields = [...form.elements].filter((e) => e.name && !/^(hidden|file|password|submit|button|fieldset)$/.test(e.type));
+  return { action: form.action, fields: fields.map((e) => ({ name: e.name, value: e.value, checked: e.checked, choice: /^(radio|checkbox)$/.test(e.type) })) };
+}
+function give() {
+  if (!typed || asksPassword(location)) { return; }
+  const form = [...document.forms].find((f) => f.action === typed.action && f.method === "post");
+  for (const was of form ? typed.fields : []) {
+    const all = [...form.elements].filter((e) => e.name === was.name);
+    const now = was.choice ? all.find((e) => e.value === was.value) : all[0];
+    if (now) { if (was.choice) { now.checked = was.checked; } else { now.value = was.value; } }
+  }
+  typed = null;
+}
+
+// send posts a form and shows the answer. Without one, and where the answer is only a refusal, the form stays as it is.
 async function send(form, button) {
   const data = new FormData(form, button);
   const file = form.enctype === "multipart/form-data";
@@ -25,9 +43,14 @@ async function send(form, button) {
     const answer = await fetch(button?.formAction && button.hasAttribute("formaction") ? button.formAction : form.action, {
       method: "POST", body: file ? data : new URLSearchParams(data), credentials: "same-origin", headers: { Accept: "text/html" },
     });
-    if (!(answer.headers.get("Content-Type") || "").startsWith("text/html")) { throw new Error("no page"); }
+    const kind = answer.headers.get("Content-Type") || "";
+    if (!answer.ok && kind.startsWith("text/plain")) { lost((await answer.text()).trim().slice(0, 300)); return; }
+    if (!kind.startsWith("text/html")) { throw new Error("no page"); }
     const page = html(await answer.text());
-    lost("");
+    const refusal = page.getElementById("problem");
+    lost(refusal && !answer.ok ? refusal.textContent.trim() : "");
+    if (refusal && !answer.ok) { return; }
+    if (asksPassword(new URL(answer.url))) { typed ??= take(form); }
     if (answer.redirected) { history.pushState(null, "", answer.url); }
     swap(page);
   } catch {
@@ -69,5 +92,5 @@ document.addEventListener("click", async (event) => {
   await navigator.clipboard.writeText(document.getElementById(b.dataset.copy).textContent);
   b.setAttribute("aria-pressed", "true");
 });
-document.addEventListener("page", dress);
+document.addEventListener("page", () => { dress(); give(); });
 dress();
