@@ -19,6 +19,9 @@ func TestScripts(t *testing.T) {
 		t.Fatal(frame, err)
 	}
 	for _, name := range frame {
+		if base := filepath.Base(name); base == "typed.js" || base == "copy.js" {
+			continue // which app.js asks for where they are needed, and never here
+		}
 		info, err := os.Stat(name)
 		if err != nil {
 			t.Fatal(err)

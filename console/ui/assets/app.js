@@ -16,24 +16,6 @@ function lost(words) {
   note.textContent = words;
 }
 
-// What was typed into a form whose answer was the page for a password; it is put back when the form is shown again.
-let typed = null;
-const asksPassword = (at) => /^\/console\/(login|prove)$/.test(at.pathname);
-function take(form) {
-  const fields = [...form.elements].filter((e) => e.name && !/^(hidden|file|password|submit|button|fieldset)$/.test(e.type));
-  return { action: form.action, fields: fields.map((e) => ({ name: e.name, value: e.value, checked: e.checked, choice: /^(radio|checkbox)$/.test(e.type) })) };
-}
-function give() {
-  if (!typed || asksPassword(location)) { return; }
-  const form = [...document.forms].find((f) => f.action === typed.action && f.method === "post");
-  for (const was of form ? typed.fields : []) {
-    const all = [...form.elements].filter((e) => e.name === was.name);
-    const now = was.choice ? all.find((e) => e.value === was.value) : all[0];
-    if (now) { if (was.choice) { now.checked = was.checked; } else { now.value = was.value; } }
-  }
-  typed = null;
-}
-
 // send posts a form and shows the answer. Without one, and where the answer is only a refusal, the form stays as it is.
 async function send(form, button) {
   const data = new FormData(form, button);
@@ -47,10 +29,10 @@ async function send(form, button) {
     if (!answer.ok && kind.startsWith("text/plain")) { lost((await answer.text()).trim().slice(0, 300)); return; }
     if (!kind.startsWith("text/html")) { throw new Error("no page"); }
     const page = html(await answer.text());
-    const refusal = page.getElementById("problem");
-    lost(refusal && !answer.ok ? refusal.textContent.trim() : "");
-    if (refusal && !answer.ok) { return; }
-    if (asksPassword(new URL(answer.url))) { typed ??= take(form); }
+    const refused = page.getElementById("problem")?.textContent.trim();
+    lost(refused);
+    if (refused) { return; }
+    if (/\/(login|prove)$/.test(new URL(answer.url).pathname)) { (await import("./typed.js")).keep(form.action, data); }
     if (answer.redirected) { history.pushState(null, "", answer.url); }
     swap(page);
   } catch {
@@ -75,22 +57,7 @@ document.addEventListener("keydown", (event) => {
 document.querySelector("[data-errors]")?.focus();
 follow(lost);
 
-// A code from the address of the page, and copying.
-let seen = "";
-function dress() {
-  const code = document.getElementById("f-code");
-  if (code && location.hash) {
-    seen = location.hash.slice(1);
-    history.replaceState(null, "", location.pathname + location.search);
-  }
-  if (code && !code.value) { code.value = seen; }
-  for (const b of document.querySelectorAll("[data-copy]")) { b.hidden = !navigator.clipboard; }
-}
-document.addEventListener("click", async (event) => {
-  const b = event.target.closest("[data-copy]");
-  if (!b) { return; }
-  await navigator.clipboard.writeText(document.getElementById(b.dataset.copy).textContent);
-  b.setAttribute("aria-pressed", "true");
-});
-document.addEventListener("page", () => { dress(); give(); });
+// Codes and copying are on few pages.
+function dress() { if (document.querySelector("#f-code, [data-copy]")) { import("./copy.js").then((m) => m.dress()); } }
+document.addEventListener("page", dress);
 dress();

@@ -27,8 +27,7 @@ export function swap(page) {
   document.dispatchEvent(new Event("page"));
 }
 
-// exchange puts a part of the page in the place of the one with its id, unless somebody works in it or presses
-// something there: a click on what is taken away between pressing and letting go would be lost.
+// exchange puts a part of the page in the place of the one with its id, unless somebody works there or presses it.
 export function exchange(id, text) {
   const old = document.getElementById(id);
   if (!old) { return true; }
