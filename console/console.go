@@ -136,6 +136,27 @@ func (c *Console) Routes() []access.Route {
 	})
 }
 
+// Leading has browsers that may not take something away now read why on a page, which leads on, as that which asks for the
+// password again does. Programs are answered by JSON.
+func (c *Console) Leading(routes []access.Route) []access.Route {
+	if c == nil {
+		return routes
+	}
+	for i, route := range routes {
+		if route.For != access.People || route.Use != access.Export || route.Refused != nil || !strings.HasPrefix(route.Pattern, "GET "+ui.Prefix) {
+			continue
+		}
+		routes[i].Refused = func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Header.Get("Authorization") != "" {
+				c.door.Fail(w, r, err)
+				return
+			}
+			c.site.Refused(w, r, err)
+		}
+	}
+	return routes
+}
+
 // Phone tells whoever has opened a link for phones that it works.
 func (c *Console) Phone(w http.ResponseWriter, r *http.Request) { c.phone(w, r) }
 

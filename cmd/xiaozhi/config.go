@@ -198,7 +198,7 @@ func (c configCommand) imports(ctx context.Context, file string) error {
 	}
 	if away {
 		return c.folder(ctx, true, func(s *settings.Settings) error {
-			by := account.Person{Name: systemUser(), Role: account.Owner}
+			by := account.Person{Name: systemUser(), Role: account.Owner, Proved: time.Now()}
 			p, err := s.Import(ctx, by, s.Revision(), doc)
 			if err != nil {
 				return err

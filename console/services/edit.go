@@ -167,6 +167,8 @@ func (p *Page) change(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	e.Draft = p.from.Hold(by.ID, d)
+	r = p.site.Again(w, r, f)
+	by = access.PersonOf(r)
 	var err error
 	switch {
 	case !f.Valid():
@@ -235,6 +237,9 @@ func reportOf(made *kit.Report, lang text.Lang) *report {
 // explain notes at the fields why something was not done. Not ok: it has been answered.
 func (p *Page) explain(w http.ResponseWriter, r *http.Request, f *ui.Form, err error) (ok bool) {
 	lang := ui.Lang(r)
+	if p.site.AsksAgain(r, f, err) {
+		return true
+	}
 	if wrong, ok := errors.AsType[*kit.MistakesError](err); ok {
 		for _, m := range wrong.All {
 			field := m.Field

@@ -12,11 +12,12 @@ import (
 
 // editor is the page of a group.
 type editor struct {
-	State state
-	Name  string
-	Rows  []row
-	Fixed bool // nothing of it can be changed here
-	Stale *stale
+	State   state
+	Name    string
+	Rows    []row
+	Fixed   bool // nothing of it can be changed here
+	Secrets bool // can be typed into it
+	Stale   *stale
 }
 
 func (p *Page) group(w http.ResponseWriter, r *http.Request) {
@@ -42,6 +43,7 @@ func (p *Page) edit(w http.ResponseWriter, r *http.Request, f *ui.Form, keys []s
 	for _, k := range keys {
 		one := rowOf(k, ui.Lang(r))
 		e.Rows, e.Fixed = append(e.Rows, one), e.Fixed && one.Locked
+		e.Secrets = e.Secrets || k.Secret && !one.Locked
 	}
 	p.site.Show(w, r, "settings-group", ui.Content{Title: p.site.Say(r, words+"group-"+e.Name), Data: e, Form: f})
 }
@@ -57,7 +59,7 @@ func (p *Page) plan(w http.ResponseWriter, r *http.Request) {
 		p.site.NotFound(w, r)
 		return
 	}
-	if !f.Valid() {
+	if r = p.site.Again(w, r, f); !f.Valid() {
 		p.edit(w, r, f, keys, nil)
 		return
 	}
@@ -202,6 +204,10 @@ func (p *Page) importing(w http.ResponseWriter, r *http.Request, f *ui.Form) {
 func (p *Page) imports(w http.ResponseWriter, r *http.Request) {
 	f, ok := p.site.Form(w, r)
 	if !ok {
+		return
+	}
+	if r = p.site.Again(w, r, f); !f.Valid() {
+		p.importing(w, r, f)
 		return
 	}
 	base, _ := strconv.Atoi(f.Get("base")) // of what is none: nothing was set then

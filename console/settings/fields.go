@@ -119,6 +119,9 @@ func edits(f *ui.Form, keys []settings.Key) (all []settings.Edit) {
 // refused notes at the fields why a change was refused. false: the error is of something else.
 func (p *Page) refused(r *http.Request, f *ui.Form, keys []settings.Key, err error) bool {
 	lang := ui.Lang(r)
+	if p.site.AsksAgain(r, f, err) {
+		return true
+	}
 	at := func(key []string) string {
 		for n := len(key); n > 0; n-- {
 			for _, k := range keys {

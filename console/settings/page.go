@@ -51,7 +51,7 @@ func (p *Page) Routes() []access.Route {
 		return p.site.Page(pattern, access.Route{Need: owners}, h)
 	}
 	export := page("GET "+path+"/-/export", p.export)
-	export.Use = access.Export
+	export.Use, export.Need.Again = access.Export, true
 	return []access.Route{
 		page("GET "+path, p.all),
 		page("GET "+path+"/{group}", p.group),

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
@@ -81,7 +82,7 @@ func (r *rig) ask(who, method, path, lang string, form url.Values) *httptest.Res
 	q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	q.Header.Set("Accept-Language", lang)
 	w := httptest.NewRecorder()
-	r.h.ServeHTTP(w, access.As(q, account.Person{ID: who, Name: who, Role: account.Owner}))
+	r.h.ServeHTTP(w, access.As(q, account.Person{ID: who, Name: who, Role: account.Owner, Proved: time.Now()}))
 	return w
 }
 

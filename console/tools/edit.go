@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
@@ -147,6 +148,9 @@ func (p *Page) saveServer(w http.ResponseWriter, r *http.Request) {
 	}
 	v := typed{name: name, before: before, is: is}
 	p.read(r, f, &v)
+	if r = p.site.Again(w, r, f); settings.TypeSecrets(v.edits()) {
+		p.site.AsksAgain(r, f, access.PersonOf(r).Proven(time.Now()))
+	}
 	switch {
 	case !f.Valid():
 		p.showForm(w, r, name, f, nil)

@@ -108,7 +108,7 @@ func (s *fakeSource) DeviceOwner(_ context.Context, device string) (string, erro
 }
 
 var (
-	olga = account.Person{ID: "o", Name: "olga", Role: account.Owner}
+	olga = account.Person{ID: "o", Name: "olga", Role: account.Owner, Proved: time.Now()}
 	anna = account.Person{ID: "a", Name: "anna", Role: account.Member}
 )
 

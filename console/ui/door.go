@@ -17,6 +17,7 @@ type door struct {
 
 // Routes are those of the frame: files, language and colours, logging in and out, the password again, invitations.
 func (s *Site) Routes(g access.Door) []access.Route {
+	s.door = g
 	open := func(pattern string, h http.HandlerFunc) access.Route {
 		return access.Route{Pattern: pattern, For: access.Anyone, Handler: g.OwnPage(h, s.Refused)}
 	}
@@ -40,7 +41,8 @@ func (s *Site) Routes(g access.Door) []access.Route {
 			s.Show(w, r, "prove", Content{Title: s.Say(r, "door/prove"), Data: door{onward(r.URL.Query().Get("to")), access.PersonOf(r).Second}})
 		}),
 		s.Page("POST "+Prefix+"prove", anybody, s.shown("prove", func(w http.ResponseWriter, r *http.Request, f *Form) error {
-			return g.ShowAgain(w, r, account.Proof{Password: f.Raw("password"), Code: f.Get("second")})
+			_, err := g.ShowAgain(w, r, account.Proof{Password: f.Raw("password"), Code: f.Get("second")})
+			return err
 		})),
 		s.Page("POST "+Prefix+"logout", anybody, func(w http.ResponseWriter, r *http.Request) {
 			if err := g.Leave(w, r); err != nil {
@@ -73,6 +75,43 @@ func (s *Site) shown(page string, f func(w http.ResponseWriter, r *http.Request,
 		}
 		s.Show(w, r, page, Content{Title: s.Say(r, "door/"+page), Form: form, Data: d})
 	}
+}
+
+// Names of the fields by which a form with a secret in it shows the password again.
+const (
+	againField  = "again-password"
+	secondField = "again-second"
+)
+
+// Again takes the password that was typed again into a form, and returns the request as one of the session that goes on. A
+// mistake is noted at its field; without one, a form that has none of it is as it was.
+func (s *Site) Again(w http.ResponseWriter, r *http.Request, f *Form) *http.Request {
+	if f.Raw(againField) == "" {
+		return r
+	}
+	shown, err := s.door.ShowAgain(w, r, account.Proof{Password: f.Raw(againField), Code: f.Get(secondField)})
+	if err == nil {
+		return shown
+	}
+	field := againField
+	if errors.Is(err, account.ErrCodeNeeded) {
+		field = secondField
+	}
+	if why := s.Reason(r, err); why != "" {
+		f.Wrong(field, why)
+	} else {
+		s.o.Log.Error("a password cannot be shown again", "err", err)
+		f.Wrong(field, s.Say(r, "frame/problem"))
+	}
+	return r
+}
+
+// AsksAgain notes at its field that the password must be shown again. Not ok: that was not the error.
+func (s *Site) AsksAgain(r *http.Request, f *Form, err error) (ok bool) {
+	if ok = errors.Is(err, account.ErrProveAgain); ok {
+		f.Wrong(againField, s.Say(r, "door/again-needed"))
+	}
+	return ok
 }
 
 // FieldOf returns the field in which the cause of a refusal was typed.

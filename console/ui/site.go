@@ -46,6 +46,7 @@ type Site struct {
 	tongue map[text.Lang]tongue
 	assets map[string][]byte
 	hash   string // of all assets: part of their path
+	door   access.Door
 }
 
 // tongue holds the parts that pages in one language are made of.
@@ -164,6 +165,7 @@ type View struct {
 	Nav    []Link
 	Server string
 	Chrome bool // with navigation: somebody has logged in
+	Stale  bool // the password must be shown again where a secret is typed
 }
 
 // Link is one in the navigation.
@@ -180,6 +182,7 @@ func (s *Site) view(r *http.Request, c Content) *View {
 	v := &View{Content: c, Site: s, Lang: Lang(r), Theme: themeOf(r), Path: r.URL.RequestURI(), Person: access.PersonOf(r), Server: s.o.Name()}
 	v.Chrome = v.Person.Name != ""
 	if v.Chrome {
+		v.Stale = v.Person.Proven(s.o.Now()) != nil
 		v.Nav = s.nav(v.Lang, v.Person, r.URL.Path)
 	}
 	return v

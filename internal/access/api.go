@@ -97,7 +97,8 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request, c credentials) err
 
 // prove puts another session in the place of the one whose password is shown again.
 func (g *Guard) prove(w http.ResponseWriter, r *http.Request, c credentials) error {
-	return done(w, Door{g}.ShowAgain(w, r, account.Proof{Password: c.Password, Code: c.Second}))
+	_, err := Door{g}.ShowAgain(w, r, account.Proof{Password: c.Password, Code: c.Second})
+	return done(w, err)
 }
 
 // done answers what has nothing to tell, unless it failed.

@@ -65,14 +65,15 @@ func (g Door) Join(w http.ResponseWriter, r *http.Request, code string, n accoun
 	return g.Enter(w, r, n.Name, account.Proof{Password: n.Password})
 }
 
-// ShowAgain puts another session in the place of the one whose password is shown again.
-func (g Door) ShowAgain(w http.ResponseWriter, r *http.Request, shown account.Proof) error {
+// ShowAgain puts another session in the place of the one whose password is shown again, and returns the request as one of it.
+func (g Door) ShowAgain(w http.ResponseWriter, r *http.Request, shown account.Proof) (*http.Request, error) {
 	secret, err := g.o.Accounts.Prove(r.Context(), PersonOf(r), shown, g.from(r))
 	if err != nil {
-		return err
+		return r, err
 	}
 	g.setCookie(w, r, secret)
-	return nil
+	p, err := g.o.Accounts.Session(r.Context(), secret)
+	return As(r, p), err
 }
 
 // Leave ends the session of who asks, and has the browser forget what it kept.
@@ -85,7 +86,7 @@ func (g Door) Leave(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// As returns a request as one of a person, for tests of what is behind a [Guard].
+// As returns a request as one of a person, as a [Guard] does.
 func As(r *http.Request, p account.Person) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), personKey{}, p))
 }

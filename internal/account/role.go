@@ -100,6 +100,7 @@ type Need struct {
 	Scope Scope // of a token
 	Own   bool  // a member may do it to their own objects only, an owner to all
 	Fresh bool  // the password was shown in the last ten minutes; tokens cannot do it
+	Again bool  // as Fresh, of a session; a token does it by its scope
 }
 
 // fresh is how long a password that was shown is good for what needs it again.
@@ -118,7 +119,15 @@ func (p Person) May(n Need, owner string, now time.Time) error {
 		return ErrForbidden
 	case n.Own && p.Role != Owner && (owner == "" || owner != p.ID):
 		return ErrForbidden
-	case n.Fresh && (now.Sub(p.Proved) > fresh || p.Proved.Sub(now) > skew):
+	case n.Fresh || n.Again:
+		return p.Proven(now)
+	}
+	return nil
+}
+
+// Proven reports whether a person may do what needs the password again: nil, or [ErrProveAgain]. A token stands for itself.
+func (p Person) Proven(now time.Time) error {
+	if p.Scopes == nil && (now.Sub(p.Proved) > fresh || p.Proved.Sub(now) > skew) {
 		return ErrProveAgain
 	}
 	return nil

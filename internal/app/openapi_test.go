@@ -215,7 +215,8 @@ func TestOpenAPI(t *testing.T) {
 			scope, _ := o["x-scope"].(string)
 			own, _ := o["x-own"].(bool)
 			fresh, _ := o["x-fresh"].(bool)
-			if got := (account.Need{Role: account.Role(role), Scope: account.Scope(scope), Own: own, Fresh: fresh}); got != route.Need {
+			again, _ := o["x-again"].(bool)
+			if got := (account.Need{Role: account.Role(role), Scope: account.Scope(scope), Own: own, Fresh: fresh, Again: again}); got != route.Need {
 				t.Errorf("%s needs %+v, the description says %+v", pattern, route.Need, got)
 			}
 			if strings.Count(path, "{") != strings.Count(pathParameters(d, item), ",") {

@@ -253,10 +253,10 @@ func (a *App) routes() (http.Handler, error) {
 // allRoutes lists all paths.
 func (a *App) allRoutes() []access.Route {
 	agents := a.crew.api(a.web.guard, a.stored)
-	return slices.Concat(
+	return a.web.console.Leading(slices.Concat(
 		a.declared(), a.web.guard.Routes(), ownDevices(a, agents.DeviceOwner), a.web.desk.Routes(a.web.guard), agents.Routes(), forPrograms(a, agents.DeviceOwner), a.web.more,
 		talkRoutes(a), examiner{a}.routes(agents.DeviceOwner), (&settings.API{Settings: a.settings, Guard: a.web.guard}).Routes(),
-	)
+	))
 }
 
 // declared lists all paths but those of accounts and agents, with who they are for.

@@ -63,7 +63,7 @@ func (a *API) Routes() []access.Route {
 		return access.Route{Pattern: pattern, For: access.People, Need: need, Handler: f}
 	}
 	bundle := people(act, "GET "+BundlePath, a.bundle)
-	bundle.Use = access.Export
+	bundle.Use, bundle.Need.Again = access.Export, true
 	return []access.Route{
 		people(look, "GET "+Path, func(w http.ResponseWriter, r *http.Request) { a.report(w, r, a.Doctor.Report) }),
 		people(act, "POST "+Path, func(w http.ResponseWriter, r *http.Request) { a.report(w, r, a.Doctor.Run) }),

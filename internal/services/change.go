@@ -64,6 +64,11 @@ func (s *Services) Plan(ctx context.Context, by account.Person, d Draft) (*Plan,
 	if err != nil {
 		return nil, err
 	}
+	if settings.TypeSecrets(edits) {
+		if err := by.Proven(time.Now()); err != nil {
+			return nil, err
+		}
+	}
 	if _, err := s.drafted(ctx, d.Name, edits); err != nil { // it says of a key that it can be none; one that is sealed cannot be looked at
 		return nil, err
 	}

@@ -91,7 +91,7 @@ const (
 	wrongKey = "sk-a-wrong-key-9876543210"
 )
 
-var olga = account.Person{ID: "o", Name: "olga"}
+var olga = account.Person{ID: "o", Name: "olga", Proved: time.Now()}
 
 // bench is a server's services with settings of a file, and a cloud that takes one key.
 type bench struct {

@@ -17,6 +17,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/probe"
+	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/providers"
@@ -84,6 +85,11 @@ func (s *Services) Test(ctx context.Context, by account.Person, d Draft, lang te
 	edits, err := s.edits(d)
 	if err != nil {
 		return nil, err
+	}
+	if settings.TypeSecrets(edits) {
+		if err := by.Proven(time.Now()); err != nil {
+			return nil, err
+		}
 	}
 	cfg, err := s.drafted(ctx, d.Name, edits)
 	if err != nil {

@@ -248,9 +248,13 @@ func (b *bench) end() {
 	b.Settings = nil
 }
 
-func anna() account.Person { return account.Person{Name: "anna", Role: account.Owner} }
+func anna() account.Person {
+	return account.Person{Name: "anna", Role: account.Owner, Proved: time.Now()}
+}
 
-func bert() account.Person { return account.Person{Name: "bert", Role: account.Owner} }
+func bert() account.Person {
+	return account.Person{Name: "bert", Role: account.Owner, Proved: time.Now()}
+}
 
 // set is an edit of a key written with dots.
 func set(key string, value any) Edit { return Edit{Path: pathOf(key), Value: value} }

@@ -388,6 +388,6 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // exporting marks a route by which people take things away.
 func exporting(r access.Route) access.Route {
-	r.Use = access.Export
+	r.Use, r.Need.Again = access.Export, true
 	return r
 }

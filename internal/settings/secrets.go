@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
@@ -47,6 +48,9 @@ func (s safe) seal(ctx context.Context, from maker, p *planned, now state, by ac
 			return nil, invalid(t.path, "settings/dots")
 		}
 	}
+	if err := by.Proven(time.Now()); err != nil {
+		return nil, err
+	}
 	if s.vault == nil {
 		return nil, ErrNoStore
 	}
@@ -65,6 +69,17 @@ func (s safe) seal(ctx context.Context, from maker, p *planned, now state, by ac
 		}
 	}
 	return clean, nil
+}
+
+// TypeSecrets reports whether secrets are typed into edits, which whoever has logged in shows their password again for.
+func TypeSecrets(edits []Edit) bool {
+	var all []typed
+	for _, e := range edits {
+		if !e.Remove {
+			withReferences(cloned(e.Value), e.Path, &all)
+		}
+	}
+	return len(all) > 0
 }
 
 // destination says where a secret goes whose address may be a secret too: one that was typed with it, or one that is kept.
