@@ -75,7 +75,7 @@ type Tool struct{ Name, Source, About string }
 // Device is one with which an agent is tried.
 type Device struct{ ID, Name string }
 
-// Label is what the device is called where there is little room.
+// Label shortens the name of the device, or its id, for where there is little room.
 func (d Device) Label() string {
 	const room = 26 // letters; a Chinese sign takes that of two
 	name, used := cmp.Or(d.Name, d.ID), 0

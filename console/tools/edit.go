@@ -308,7 +308,7 @@ func (p *Page) keepServer(w http.ResponseWriter, r *http.Request, f *ui.Form, v 
 	p.site.Done(w, r, serversPath, "tools/server-kept", v.name, strconv.Itoa(n))
 }
 
-// edits are what must change in the settings.
+// edits lists the changes of settings that the form asks for.
 func (v *typed) edits() (all []settings.Edit) {
 	e, was := v.entry, v.before
 	set := func(key string, value any) {

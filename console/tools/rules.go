@@ -96,7 +96,7 @@ func kindKey(kinds map[string]mcp.Kind, name string) string {
 	return literal(name)
 }
 
-// edits are what must change in the settings so that a tool is used as was chosen.
+// edits lists the changes of settings by which a tool is used as was chosen.
 func (p *Page) edits(f *ui.Form, w row) (all []settings.Edit) {
 	t := p.set.Current().Tools
 	key, kind := kindKey(t.Kinds, w.Tool.Name), f.Get("kind")

@@ -33,7 +33,7 @@ import (
 	"xiaozhi/providers/service"
 )
 
-// inForce is what the settings come to for turns that begin. It does not change.
+// inForce holds options and limits for turns that begin, as the settings give them. It does not change.
 type inForce struct {
 	options agent.Options // of all conversations
 	limits  router.Limits // of the tools of all devices

@@ -22,13 +22,13 @@ func IsSealed(v any) (name string, ok bool) {
 	return strings.CutPrefix(text, sealedPrefix)
 }
 
-// SealedAs is how settings refer to a sealed secret.
+// SealedAs returns the reference by which settings name a sealed secret.
 func SealedAs(name string) string { return sealedPrefix + name }
 
 // UseOf says where the secret at a path goes.
 func (c *Config) UseOf(path []string) SecretUse { return c.use(path) }
 
-// Shown is what may be seen of a value at a path of a layer. secret: it is, or may hold, one.
+// Shown returns the part of a value at a path of a layer that people may see. secret: it is, or may hold, one.
 func Shown(path []string, v any) (shown any, secret bool) {
 	secret = isSecret(path) || len(path) > 0 && (path[0] == "providers" || path[0] == "tools") && slices.ContainsFunc(path, func(name string) bool { return slices.Contains(hidden, name) })
 	switch v := v.(type) {

@@ -36,7 +36,7 @@ type Origin struct {
 	Place string // FILE:LINE, the name of a variable or a flag, console#REVISION; "" of a default
 }
 
-// Layer is what people have set while the server ran: a part of the settings in the shape of config.yaml, as YAML or JSON.
+// Layer holds the settings that people made while the server ran: a part of the settings in the shape of config.yaml, as YAML or JSON.
 type Layer struct {
 	Revision int // 0: it is not kept yet
 	Doc      []byte
@@ -120,17 +120,17 @@ func (s *Sources) load(console Layer, only []string) (*Config, []Warning, error)
 	return l.finish(s, only)
 }
 
-// Sources are what the settings were read from; nil: from nothing, and so they cannot be changed while the server runs.
+// Sources returns the files and variables that the settings were read from; nil: from nothing, and so they cannot be changed while the server runs.
 func (c *Config) Sources() *Sources { return c.reading().sources }
 
-// reading is what was read to make settings.
+// reading holds the parts that settings were made of.
 type reading struct {
 	sources *Sources
 	origins map[string]Origin // of what was set, by the joined path of each leaf
 	raw     map[string]any    // what was set, before variables and secrets were put into their places
 }
 
-// reading is what the settings were read from; nothing, if they were made otherwise.
+// reading names the parts that the settings were made of; nothing, if they were made otherwise.
 func (c *Config) reading() *reading {
 	if c.around.read == nil {
 		return &reading{}

@@ -162,7 +162,7 @@ func secretive(path []string, v reflect.Value) bool {
 	return i >= 0 && (path[0] == "providers" || path[0] == "tools")
 }
 
-// shown is what may be seen of a value.
+// shown returns the part of a value that people may see.
 func shown(path []string, v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -186,7 +186,7 @@ func shown(path []string, v reflect.Value) any {
 	return redacted(v)
 }
 
-// written is what voices are in a file: one name, or one for each language.
+// written returns voices in the form of a file: one name, or one for each language.
 func (v Voices) written() any {
 	all := v[""]
 	for _, name := range v {
