@@ -127,7 +127,7 @@ func onAndOff(on, off [][]Figure) (all []Figure) {
 		switch {
 		case a.Value == nil:
 			for _, s := range []Stat{P50, P99} {
-				all = append(all, noise(first.What, s, with, without))
+				all = append(all, noise("M18", first.What, s, with, without))
 			}
 		case first.What == "base process":
 			more := single("M18", "what the store adds to the base process", "MiB", len(with)+len(without), *a.Value-*b.Value, most(Value, storeMemory))
@@ -150,20 +150,20 @@ func matching(runs [][]Figure, which func(Figure) bool) (all []Figure) {
 	return all
 }
 
-// noise is the ratio of a quantile with the store to that without. It is fine up to the noise: the ratios between runs of
+// noise is the ratio of a quantile with something to that without. It is fine up to the noise: the ratios between runs of
 // the same server, and how far chance alone could move it.
-func noise(what string, s Stat, on, off []Figure) Figure {
+func noise(metric, what string, s Stat, on, off []Figure) Figure {
 	percent := map[Stat]int{P50: 50, P99: 99}[s]
 	on, off = heard(on), heard(off)
 	x, y := samples(off), samples(on)
-	f := Figure{Metric: "M18", What: fmt.Sprintf("%s: %s on / off", what, s), Unit: "×"}
+	f := Figure{Metric: metric, What: fmt.Sprintf("%s: %s on / off", what, s), Unit: "×"}
 	if len(x) == 0 || len(y) == 0 || quantile(x, percent) <= 0 {
 		f.Note = "no sample"
 		return f
 	}
 	ratio, low, high := ratioOf(x, y, percent)
 	limit := max(leastNoise, ratio/low, apartBy(on, s), apartBy(off, s))
-	f = single("M18", f.What, "×", len(x)+len(y), ratio, most(Value, limit)).noted("95 %% interval %s..%s", number(low), number(high))
+	f = single(metric, f.What, "×", len(x)+len(y), ratio, most(Value, limit)).noted("95 %% interval %s..%s", number(low), number(high))
 	f.Control = worst(slices.Concat(on, off))
 	return f
 }

@@ -37,6 +37,7 @@ func scenarios() []scenario {
 		{names: []string{"m17"}, about: "first segment in Chinese", run: firstSegment},
 		{names: []string{"m18"}, about: "the store, on and off", pair: keeping},
 		{names: []string{"m19"}, about: "recognisers that upload and that stream", both: true},
+		{names: []string{"m20"}, about: "the console, watched by browsers", run: watching},
 	}
 }
 
@@ -88,6 +89,7 @@ type amounts struct {
 	barge   bargeAmounts
 	density densityAmounts
 	memory  memoryAmounts
+	watch   watchAmounts
 
 	speakers int           // M13
 	cycles   int           // M14
@@ -119,6 +121,11 @@ type (
 		idle, speaking int
 		settle         time.Duration
 	}
+	// watchAmounts are those of M20: devices, those of them that are spoken to, browsers, and the length of each of four observations.
+	watchAmounts struct {
+		devices, speakers, browsers int
+		window                      time.Duration
+	}
 )
 
 func (s Size) amounts() amounts {
@@ -130,6 +137,7 @@ func (s Size) amounts() amounts {
 			abort: abortAmounts{devices: 2, cuts: 2, cancels: 2}, barge: bargeAmounts{devices: 1, times: 1},
 			density:  densityAmounts{least: 2, most: 2, step: 1, fine: 1},
 			memory:   memoryAmounts{idle: 5, speaking: 2, settle: 100 * time.Millisecond},
+			watch:    watchAmounts{devices: 4, speakers: 2, browsers: 2, window: time.Second},
 			speakers: 2, cycles: 10, hellos: 5, healthy: 2, segments: 2, window: time.Second, profile: time.Second,
 		}
 	case Full:
@@ -139,6 +147,7 @@ func (s Size) amounts() amounts {
 			abort: abortAmounts{devices: 20, cuts: 500, cancels: 200}, barge: bargeAmounts{devices: 4, times: 25},
 			density:  densityAmounts{least: 20, most: 300, step: 20, fine: 5},
 			memory:   memoryAmounts{idle: 1000, speaking: 100, settle: 5 * time.Second},
+			watch:    watchAmounts{devices: 200, speakers: 50, browsers: 20, window: time.Minute},
 			speakers: 50, cycles: 10000, hellos: 500, healthy: 49, segments: 30, window: 2 * time.Minute, profile: 20 * time.Second,
 		}
 	default:
@@ -148,6 +157,7 @@ func (s Size) amounts() amounts {
 			abort: abortAmounts{devices: 10, cuts: 10, cancels: 15}, barge: bargeAmounts{devices: 4, times: 2},
 			density:  densityAmounts{least: 20, most: 80, step: 20, fine: 20},
 			memory:   memoryAmounts{idle: 500, speaking: 50, settle: time.Second},
+			watch:    watchAmounts{devices: 200, speakers: 50, browsers: 20, window: 20 * time.Second},
 			speakers: 20, cycles: 200, hellos: 100, healthy: 49, segments: 10, window: 5 * time.Second, profile: 5 * time.Second,
 		}
 	}
