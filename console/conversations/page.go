@@ -187,6 +187,7 @@ type shown struct {
 	Picture     *waterfall.Picture
 	User, Reply bool   // can be heard
 	NoSound     string // why neither can
+	Sets        bool   // who looks may change what is recorded
 	Cost        string // "": nothing
 	Cut         bool
 }
@@ -236,7 +237,7 @@ func (p *Page) talk(r *http.Request, id string, after int) (*talk, error) {
 		if p.from.Bin.Has(turn.ID) {
 			continue
 		}
-		s := &shown{Turn: turn, Picture: waterfall.Draw(&turn.Turn, lang), NoSound: p.from.NoSound(turn, lang), Cost: money(turn.Cost()), Cut: turn.Cause == "barge-in" || turn.Cause == "aborted"}
+		s := &shown{Turn: turn, Picture: waterfall.Draw(&turn.Turn, lang), NoSound: p.from.NoSound(turn, lang), Sets: access.PersonOf(r).Is(account.Owner), Cost: money(turn.Cost()), Cut: turn.Cause == "barge-in" || turn.Cause == "aborted"}
 		_, s.User = turn.Side("user", now)
 		_, s.Reply = turn.Side("reply", now)
 		data.Shown = append(data.Shown, s)

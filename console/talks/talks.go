@@ -245,6 +245,9 @@ func (t *Talks) NoSound(turn *Turn, lang text.Lang) string {
 	for _, r := range turn.Recordings {
 		return message.In(lang, "talks/sound-ended", t.date(r.EndsAt))
 	}
+	if now.Sub(turn.At) < time.Duration(days)*24*time.Hour { // it would be here still
+		return message.In(lang, "talks/not-recorded", t.date(turn.At))
+	}
 	return message.In(lang, "talks/no-sound", t.date(turn.At), days)
 }
 

@@ -274,7 +274,7 @@ func TestNoSound(t *testing.T) {
 	h.talk("over", "m", over)
 	h.talk("half", "m", h.tone("half-1", "reply", 24000, 300*time.Millisecond))
 	for path, want := range map[string]string{
-		"never-1/user": "of 2026-11-22", "over-1/both": "until 2026-11-23", "gone-1/user?as=opus": "nothing was recorded on this side", "half-1/user": "nothing was recorded on this side",
+		"never-1/user": "(2026-11-22)", "over-1/both": "until 2026-11-23", "gone-1/user?as=opus": "nothing was recorded on this side", "half-1/user": "nothing was recorded on this side",
 	} {
 		if w := h.ask("ann", "/console/media/"+path); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
@@ -291,8 +291,11 @@ func TestNoSound(t *testing.T) {
 	}
 	turn, _, err := h.talks.Turn(t.Context(), "never-1")
 	h.must(err)
-	if zh := h.talks.NoSound(&turn, text.Chinese); zh != "没有这一轮（2026-11-22）的录音：录音保留 7 天，而且只在开启录音时才有" {
-		t.Error(zh)
+	for age, want := range map[int]string{0: "当时没有开启录音。", 8: "录音保留 7 天，而且只有开启录音后才会保存。"} {
+		turn.At = time.Now().AddDate(0, 0, -age)
+		if zh := h.talks.NoSound(&turn, text.Chinese); zh != "没有这一轮（"+turn.At.UTC().Format(time.DateOnly)+"）的录音："+want {
+			t.Error(zh)
+		}
 	}
 }
 
