@@ -141,7 +141,7 @@ func (p *Page) state(r *http.Request) state {
 			if m.Fault != nil {
 				shown.Why, shown.Raw = m.Fault.In(lang), m.Fault.Raw()
 			}
-			shown.About, shown.Used = kit.Part(m.About, lang), used[c.Role][m.Name]
+			shown.About, shown.Used = aboutOf(m.About, lang), used[c.Role][m.Name]
 			one.Members = append(one.Members, shown)
 		}
 		switch {
@@ -157,6 +157,11 @@ func (p *Page) state(r *http.Request) state {
 		}
 	}
 	return s
+}
+
+// aboutOf is what the log says of a service, in one language: a model at an address is in none.
+func aboutOf(both string, lang text.Lang) string {
+	return text.Sentence(strings.Replace(kit.Part(both, lang), " at ", " · ", 1))
 }
 
 func pathOf(name string) string { return path + "/of/" + url.PathEscape(name) }

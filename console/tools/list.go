@@ -78,8 +78,8 @@ func idOf(t mcp.Tool) string {
 func called(d fleet.Device) string { return cmp.Or(d.Name, d.Board, d.ID) }
 
 // rowOf makes the row of a tool of a device, or of none.
-func rowOf(l router.Listed, device, name string) row {
-	w := row{Listed: l, Device: device, DeviceName: name, Brief: text.Cut(strings.Join(strings.Fields(l.Tool.Description), " "), brief), Path: herePath + idOf(l.Tool)}
+func rowOf(l router.Listed, device, name string, lang text.Lang) row {
+	w := row{Listed: l, Device: device, DeviceName: name, Brief: text.Cut(strings.Join(strings.Fields(text.Half(l.Tool.Description, lang)), " "), brief), Path: herePath + idOf(l.Tool)}
 	if device != "" {
 		w.Path = onPath + url.PathEscape(device) + "/" + idOf(l.Tool)
 	}
@@ -95,7 +95,7 @@ func (d *Desk) rows(r *http.Request, f filter, devices []fleet.Device) (all []ro
 	if owner && f.Device == "" {
 		for _, l := range d.from.Here() {
 			seen[idOf(l.Tool)] = true
-			all = append(all, rowOf(l, "", ""))
+			all = append(all, rowOf(l, "", "", ui.Lang(r)))
 		}
 	}
 	if f.Device == "" && len(devices) > together {
@@ -119,7 +119,7 @@ func (d *Desk) rows(r *http.Request, f filter, devices []fleet.Device) (all []ro
 				}
 				seen[idOf(l.Tool)] = true
 			}
-			all = append(all, rowOf(l, of.ID, called(of)))
+			all = append(all, rowOf(l, of.ID, called(of), ui.Lang(r)))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b row) int { return strings.Compare(a.key, b.key) })

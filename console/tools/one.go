@@ -79,7 +79,7 @@ func (d *Desk) find(r *http.Request, device, id string) (w row, live bool, err e
 	}
 	for _, l := range all {
 		if idOf(l.Tool) == id {
-			return rowOf(l, device, name), live, nil
+			return rowOf(l, device, name, ui.Lang(r)), live, nil
 		}
 	}
 	return w, false, errNoTool
@@ -137,7 +137,7 @@ func (p *Page) places(r *http.Request, w row) (all []place, err error) {
 	if access.PersonOf(r).Is(account.Owner) && !w.Tool.OfDevice() {
 		for _, l := range p.from.Here() {
 			if idOf(l.Tool) == id {
-				all = append(all, place{row: rowOf(l, "", ""), Live: true})
+				all = append(all, place{row: rowOf(l, "", "", ui.Lang(r)), Live: true})
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func (p *Page) places(r *http.Request, w row) (all []place, err error) {
 		}
 		for _, l := range listed {
 			if idOf(l.Tool) == id {
-				all = append(all, place{row: rowOf(l, d.ID, called(d)), Live: live})
+				all = append(all, place{row: rowOf(l, d.ID, called(d), ui.Lang(r)), Live: live})
 			}
 		}
 	}

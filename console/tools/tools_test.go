@@ -578,7 +578,7 @@ func TestReasons(t *testing.T) {
 	}
 	words := func(r Reason) string { return strings.TrimSpace(r.ID + " " + r.Of) }
 	for _, l := range all.Survey() {
-		w, w3 := rowOf(l, "", ""), want[l.Tool.Name]
+		w, w3 := rowOf(l, "", "", "en"), want[l.Tool.Name]
 		if w3[0] != "" && words(w.KindWhy()) != w3[0] || (w3[1] != "") != (l.Asks != "") || w3[1] != "" && words(w.AsksWhy()) != w3[1] ||
 			(w3[2] != "") != (l.Hidden != "") || w3[2] != "" && words(w.HiddenWhy()) != w3[2] {
 			t.Errorf("%s: %v %v %v", l.Tool.Name, w.KindWhy(), w.AsksWhy(), w.HiddenWhy())

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"xiaozhi/internal/access"
+	"xiaozhi/internal/text"
 )
 
 // maxForm limits a form, in bytes.
@@ -93,8 +94,10 @@ func (f *Form) Has(name, value string) bool {
 	return false
 }
 
-// Wrong notes a mistake in a field; "": in the whole form.
-func (f *Form) Wrong(field, what string) { f.mistakes = append(f.mistakes, Mistake{field, what}) }
+// Wrong notes a mistake in a field, in a sentence; "": in the whole form.
+func (f *Form) Wrong(field, what string) {
+	f.mistakes = append(f.mistakes, Mistake{field, text.Sentence(what)})
+}
 
 // Valid reports whether there is no mistake.
 func (f *Form) Valid() bool { return len(f.mistakes) == 0 }

@@ -291,7 +291,7 @@ func (s *Site) NotFound(w http.ResponseWriter, r *http.Request) {
 
 // problem shows a page that says only what is wrong.
 func (s *Site) problem(w http.ResponseWriter, r *http.Request, status int, what string) {
-	s.show(w, r, status, "problem", Content{Title: s.Say(r, "frame/problem"), Data: what})
+	s.show(w, r, status, "problem", Content{Title: s.Say(r, "frame/problem"), Data: text.Sentence(what)})
 }
 
 // broken answers for a failure whose reason is not for the one who asks: by a number that is in the log too.

@@ -12,6 +12,7 @@ import (
 	"xiaozhi/console/agents"
 	"xiaozhi/console/conversations"
 	"xiaozhi/console/trials"
+	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
@@ -112,7 +113,7 @@ func (s agentStock) Tools(r *http.Request) (all []agents.Tool) {
 		for _, o := range tools.Offers() {
 			if t := o.Tool; !known[t.Name] {
 				known[t.Name] = true
-				about, _, _ := strings.Cut(t.Description, "\n")
+				about, _, _ := strings.Cut(text.Half(t.Description, ui.Lang(r)), "\n")
 				all = append(all, agents.Tool{Name: t.Name, Source: t.Source, About: about})
 			}
 		}

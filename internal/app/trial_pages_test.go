@@ -134,7 +134,7 @@ func TestTrialPages(t *testing.T) {
 	compare += "/" + url.PathEscape(kitchen)
 	sides := url.Values{"last": {"5"}, "a-agent": {"storyteller"}, "b-agent": {"teacher"}, "b-llm": {"other"}, "do": {"estimate"}}
 	ann.expect(compare, url.Values{"last": {"5"}}, 422, "Both sides are the same")
-	ann.expect(compare, url.Values{"last": {"x"}, "b-llm": {"other"}}, 422, "choose 1 to 50 turns")
+	ann.expect(compare, url.Values{"last": {"x"}, "b-llm": {"other"}}, 422, "Choose 1 to 50 turns")
 	ann.expect(compare, sides, 200, "2 turns; that will cost about")
 	bob.expect(compare, sides, 403, "")
 	sides.Set("do", "start")

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/text"
@@ -27,17 +25,11 @@ type Fault struct {
 func (f *Fault) In(lang text.Lang) string {
 	switch {
 	case f.why != "":
-		return sentence(message.In(lang, f.why))
+		return text.Sentence(message.In(lang, f.why))
 	case f.both == "":
-		return sentence(message.In(lang, "services/unavailable"))
+		return text.Sentence(message.In(lang, "services/unavailable"))
 	}
-	return sentence(Part(f.both, lang))
-}
-
-// sentence begins words with a capital.
-func sentence(words string) string {
-	first, size := utf8.DecodeRuneInString(words)
-	return string(unicode.ToUpper(first)) + words[size:]
+	return text.Sentence(Part(f.both, lang))
 }
 
 // Raw returns the words of the service itself; "": nothing more is known.

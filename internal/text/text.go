@@ -86,6 +86,29 @@ func Join(a, b string) string {
 	return a + " " + b
 }
 
+// Sentence begins words with a capital, unless they begin with a name: of a service, before a colon, or of a file or a setting.
+func Sentence(words string) string {
+	end := strings.IndexFunc(words, func(r rune) bool { return r < 'a' || r > 'z' })
+	if end <= 0 || !strings.HasPrefix(words[end:], " ") && words[end] != ',' && words[end] != '\'' {
+		return words
+	}
+	return strings.ToUpper(words[:1]) + words[1:]
+}
+
+// Half returns the lines of a text in Chinese and another language that are in one of them; all of it if that has none of its own.
+func Half(both string, l Lang) string {
+	var own []string
+	for line := range strings.Lines(both) {
+		if line = strings.TrimSpace(line); line != "" && strings.ContainsFunc(line, IsCJK) == l.IsChinese() {
+			own = append(own, line)
+		}
+	}
+	if len(own) == 0 {
+		return both
+	}
+	return strings.Join(own, "\n")
+}
+
 // IsWord reports whether r is a letter or a digit.
 func IsWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 

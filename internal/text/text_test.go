@@ -103,3 +103,32 @@ func FuzzCut(f *testing.F) {
 		}
 	})
 }
+
+// TestSentence: what names begin stays as it is.
+func TestSentence(t *testing.T) {
+	for words, want := range map[string]string{
+		"nobody asks with it": "Nobody asks with it", "there's none": "There's none", "no, thanks": "No, thanks", "Yes": "Yes", "没有": "没有", "": "", "x": "x",
+		"openai: no key": "openai: no key", "config.yaml:3 is wrong": "config.yaml:3 is wrong", "llm.0 is wrong": "llm.0 is wrong",
+	} {
+		if got := Sentence(words); got != want {
+			t.Errorf("%q: %q, want %q", words, got, want)
+		}
+	}
+}
+
+// TestHalf: what stands in two languages is read in one.
+func TestHalf(t *testing.T) {
+	for _, tt := range []struct {
+		both, zh, en string
+	}{
+		{"停止播放音乐。\nStops the music.", "停止播放音乐。", "Stops the music."},
+		{"Stops.\nAt once.\n\n停止。", "停止。", "Stops.\nAt once."},
+		{"Only this.", "Only this.", "Only this."},
+		{"只有 this", "只有 this", "只有 this"},
+		{"", "", ""},
+	} {
+		if zh, en := Half(tt.both, Chinese), Half(tt.both, English); zh != tt.zh || en != tt.en {
+			t.Errorf("%q: %q and %q", tt.both, zh, en)
+		}
+	}
+}
