@@ -2,6 +2,7 @@ package speak
 
 import (
 	"strings"
+	"sync"
 
 	"xiaozhi/audio"
 	"xiaozhi/internal/lru"
@@ -35,7 +36,27 @@ type cacheKey struct {
 
 // NewCache makes an empty cache for the phrases of set that have no placeholder.
 func NewCache(set *prompts.Set) *Cache {
-	c := &Cache{phrases: map[string]bool{}, sounds: lru.New[cacheKey, [][]byte](cacheEntries, cacheBytes)}
+	return &Cache{phrases: phrasesOf(set), sounds: lru.New[cacheKey, [][]byte](cacheEntries, cacheBytes)}
+}
+
+// phrasesOf returns the phrases of a set and their parts, as they are spoken. Those of the embedded set are found once.
+func phrasesOf(set *prompts.Set) map[string]bool {
+	if usual, err := prompts.Load(""); err == nil && set == usual {
+		return usualPhrases()
+	}
+	return findPhrases(set)
+}
+
+var usualPhrases = sync.OnceValue(func() map[string]bool {
+	set, err := prompts.Load("")
+	if err != nil {
+		return nil
+	}
+	return findPhrases(set)
+})
+
+func findPhrases(set *prompts.Set) map[string]bool {
+	phrases := map[string]bool{}
 	for _, tag := range set.Languages() {
 		l := text.Lang(tag)
 		for _, id := range prompts.IDs() {
@@ -46,12 +67,12 @@ func NewCache(set *prompts.Set) *Cache {
 			split := sentence.Splitter{Lang: l, Words: set.Words(l)}
 			for _, piece := range append(append([]string{words}, split.Feed(words)...), split.Flush()...) {
 				if s := sentence.New(piece, l); s.Speech != "" {
-					c.phrases[s.Speech] = true
+					phrases[s.Speech] = true
 				}
 			}
 		}
 	}
-	return c
+	return phrases
 }
 
 // fixed says whether these words are a phrase that is worth keeping.

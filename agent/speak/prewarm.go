@@ -12,6 +12,7 @@ import (
 	"xiaozhi/agent/turn"
 	"xiaozhi/audio"
 	"xiaozhi/audio/file"
+	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/sentence"
 	"xiaozhi/internal/timeline"
@@ -57,14 +58,29 @@ func Preload(o *Options, ids ...string) error {
 	}
 	for _, l := range []text.Lang{text.Chinese, text.English} {
 		for _, id := range ids {
-			packets, err := encodeSound(o, prompts.Sound(id, lang(l)))
-			if err != nil {
-				return fmt.Errorf("encode the phrase %s of %s: %w", id, l, err)
+			key := preloadKey{id, lang(l), o.Reply, o.Coding}
+			packets, done := preloaded.Get(key)
+			if !done {
+				var err error
+				if packets, err = encodeSound(o, prompts.Sound(id, lang(l))); err != nil {
+					return fmt.Errorf("encode the phrase %s of %s: %w", id, l, err)
+				}
+				preloaded.Put(key, packets, 0)
 			}
 			o.Cache.put(o.key(embedded, id, lang(l), ""), packets)
 		}
 	}
 	return nil
+}
+
+// preloaded keeps the embedded sounds that Preload has encoded, for every change of settings makes a cache anew.
+var preloaded = lru.New[preloadKey, [][]byte](16, 0)
+
+// preloadKey is all that decides how an embedded sound is encoded.
+type preloadKey struct {
+	id, language string
+	format       audio.Format
+	coding       audio.Coding
 }
 
 // encodeSound encodes a WAV file as devices play it, the last frame filled up with silence.
