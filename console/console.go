@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/console/agents"
@@ -68,9 +69,9 @@ type page interface {
 	Topics() []live.Topic
 }
 
-// New makes the pages, or says which template or text is wrong.
-func New(p Parts) (*Console, error) {
-	site, err := ui.New(ui.Options{Name: p.Name, Zone: p.Zone, Version: p.Version, Explain: p.Explain, Log: p.Log, Files: []fs.FS{
+// drawn is a site of all pages: their templates are parsed once, however many servers a process has.
+var drawn = sync.OnceValues(func() (*ui.Site, error) {
+	return ui.New(ui.Options{Files: []fs.FS{
 		overview.Files,
 		setup.Files,
 		services.Files,
@@ -84,7 +85,15 @@ func New(p Parts) (*Console, error) {
 		tools.Files,
 		settings.Files,
 	}})
+})
+
+// New makes the pages, or says which template or text is wrong.
+func New(p Parts) (*Console, error) {
+	site, err := drawn()
 	if err != nil {
+		return nil, err
+	}
+	if site, err = site.With(ui.Options{Name: p.Name, Zone: p.Zone, Version: p.Version, Explain: p.Explain, Log: p.Log}); err != nil {
 		return nil, err
 	}
 	door := access.Door{Guard: p.Guard}

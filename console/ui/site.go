@@ -43,6 +43,7 @@ type Options struct {
 // Site holds the templates, texts and files of all pages. Its methods may be called at the same time.
 type Site struct {
 	o      Options
+	parsed *template.Template // as the files have them, to be cloned
 	tongue map[text.Lang]tongue
 	assets map[string][]byte
 	hash   string // of all assets: part of their path
@@ -57,16 +58,7 @@ type tongue struct {
 
 // New returns a site, or says which template, text or file is wrong.
 func New(o Options) (*Site, error) {
-	if o.Name == nil {
-		o.Name = func() string { return "xiaozhi" }
-	}
-	if o.Zone == nil {
-		o.Zone = func() *time.Location { return time.Local }
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	s := &Site{o: o, tongue: map[text.Lang]tongue{}, assets: map[string][]byte{}}
+	s := &Site{parsed: template.New("").Option("missingkey=error"), tongue: map[text.Lang]tongue{}, assets: map[string][]byte{}}
 	sub, err := fs.Sub(frame, "assets")
 	if err != nil {
 		return nil, err
@@ -75,9 +67,12 @@ func New(o Options) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := append([]fs.FS{templates, sub}, o.Files...)
-	for _, f := range files {
+	s.parsed.Funcs(s.funcs("", nil))
+	for _, f := range append([]fs.FS{templates, sub}, o.Files...) {
 		if err := s.collect(f); err != nil {
+			return nil, err
+		}
+		if err := parse(s.parsed, f); err != nil {
 			return nil, err
 		}
 	}
@@ -87,15 +82,31 @@ func New(o Options) (*Site, error) {
 		if err != nil {
 			return nil, err
 		}
-		all := template.New("").Option("missingkey=error").Funcs(s.funcs(lang, words))
-		for _, f := range files {
-			if err := parse(all, f); err != nil {
-				return nil, err
-			}
-		}
-		s.tongue[lang] = tongue{words, all}
+		s.tongue[lang] = tongue{words: words}
 	}
-	return s, nil
+	return s.With(o)
+}
+
+// With returns a site of the same templates, texts and files, which are not read again, with other options.
+func (s *Site) With(o Options) (*Site, error) {
+	if o.Name == nil {
+		o.Name = func() string { return "xiaozhi" }
+	}
+	if o.Zone == nil {
+		o.Zone = func() *time.Location { return time.Local }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	other := &Site{o: o, parsed: s.parsed, tongue: map[text.Lang]tongue{}, assets: s.assets, hash: s.hash}
+	for lang, t := range s.tongue {
+		all, err := s.parsed.Clone()
+		if err != nil {
+			return nil, err
+		}
+		other.tongue[lang] = tongue{t.words, all.Funcs(other.funcs(lang, t.words))}
+	}
+	return other, nil
 }
 
 // collect takes the assets of a folder.
