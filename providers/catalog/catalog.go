@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"xiaozhi/providers"
 	"xiaozhi/providers/aliyun"
@@ -41,8 +42,11 @@ import (
 )
 
 // Kinds lists all kinds, each type once, in the order in which "auto" takes those that it
-// finds keys for. What several packages do under one type is one kind.
-func Kinds() []service.Kind {
+// finds keys for. What several packages do under one type is one kind. Nobody changes what a kind holds.
+func Kinds() []service.Kind { return slices.Clone(kinds()) }
+
+// kinds makes them once, for they are asked for often.
+var kinds = sync.OnceValue(func() []service.Kind {
 	all := append(openai.Kinds(), openai.SpeechKinds()...)
 	all = append(all, dashscope.Kind(), volcengine.Kind(), iflytek.Kind(), aliyun.Kind(), tencent.Kind(), minimax.Kind(), baidu.Kind())
 	all = append(all, models()...)
@@ -62,7 +66,7 @@ func Kinds() []service.Kind {
 		}
 	}
 	return out
-}
+})
 
 // Find returns the kind of a type.
 func Find(kinds []service.Kind, name string) (service.Kind, bool) {
