@@ -9,6 +9,7 @@ package silero
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"xiaozhi/providers"
 )
@@ -30,15 +31,17 @@ type Model struct {
 
 var _ providers.VAD = (*Model)(nil)
 
-// New unpacks the embedded weights. It fails only if the program was built
-// from a damaged weights file.
-func New() (*Model, error) {
+// New unpacks the embedded weights, once for the process. It fails only if the program
+// was built from a damaged weights file.
+func New() (*Model, error) { return unpacked() }
+
+var unpacked = sync.OnceValues(func() (*Model, error) {
 	net, err := unpack(embedded)
 	if err != nil {
 		return nil, fmt.Errorf("silero: %w", err)
 	}
 	return &Model{net: net, fft: newSpectrum()}, nil
-}
+})
 
 // FrameSamples is 512: 32 ms at 16 kHz.
 func (m *Model) FrameSamples() int { return frameSamples }
