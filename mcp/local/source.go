@@ -65,12 +65,13 @@ func New(o Options) *Source {
 // Names lists the tools that this server may run itself, sorted, whether or not the settings offer them.
 func Names() []string { return slices.Sorted(maps.Keys(definitions())) }
 
-func definitions() (all map[string]definition) {
+// definitions returns those of the embedded file, which nobody changes.
+var definitions = sync.OnceValue(func() (all map[string]definition) {
 	if err := json.Unmarshal(toolsFile, &all); err != nil {
 		panic(fmt.Sprintf("the embedded tools.json: %v", err))
 	}
 	return all
-}
+})
 
 // SetRoles says which roles there are from now on; without any, change_role is not
 // offered. It may be called at any time.
