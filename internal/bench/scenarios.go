@@ -37,7 +37,7 @@ func scenarios() []scenario {
 		{names: []string{"m17"}, about: "first segment in Chinese", run: firstSegment},
 		{names: []string{"m18"}, about: "the store, on and off", pair: keeping},
 		{names: []string{"m19"}, about: "recognisers that upload and that stream", both: true},
-		{names: []string{"m20"}, about: "the console, watched by browsers", run: watching},
+		{names: []string{"m20"}, about: "the console, watched by browsers", needs: settings{last: "auth: {pairing: open}\n"}, run: watching},
 	}
 }
 
