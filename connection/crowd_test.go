@@ -32,7 +32,7 @@ func (c *crowd) late() time.Duration {
 
 // live lets one heartbeat pass.
 func (c *crowd) live(now time.Time) {
-	c.meter.add(c.late())
+	c.meter.add(c.late(), 1)
 	for _, l := range c.all {
 		for {
 			due := l.pacer.Due(l.at)

@@ -3,6 +3,7 @@ package connection
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,10 @@ const (
 	beatWindow = 84 // heartbeats that are judged together: 5 s, and more when some are swallowed
 )
 
+// leastShare is how much of the processors this process itself must have used for lateness to be of its own making.
+// Beside other programs that keep the machine busy it is late too, and to turn devices away would help nobody.
+const leastShare = 0.25
+
 // lagMeter judges how late the last heartbeats were. It is for one goroutine.
 type lagMeter struct {
 	limit time.Duration
@@ -27,11 +32,11 @@ type lagMeter struct {
 	busy  bool
 }
 
-// add takes in one heartbeat that came so late, and returns the time that nine in
-// ten of the window did not exceed. Trouble begins when that is over the limit,
-// and ends when it is not over half of it, so that one device more or less does
-// not decide.
-func (l *lagMeter) add(late time.Duration) time.Duration {
+// add takes in one heartbeat that came so late while the process used a share of the processors, and returns the time
+// that nine in ten of the window did not exceed. Trouble begins when that is over the limit and the process has a part in
+// it, and ends when it is not over half of the limit, or the process has hardly a part, so that one device more or less
+// does not decide.
+func (l *lagMeter) add(late time.Duration, share float64) time.Duration {
 	l.beats[l.next] = late
 	if l.next++; l.next == beatWindow {
 		l.next, l.full = 0, true
@@ -43,11 +48,34 @@ func (l *lagMeter) add(late time.Duration) time.Duration {
 	slices.Sort(sorted[:])
 	p90 := sorted[beatWindow*9/10]
 	if l.busy {
-		l.busy = p90 > l.limit/2
+		l.busy = p90 > l.limit/2 && share > leastShare/2
 	} else {
-		l.busy = p90 > l.limit
+		l.busy = p90 > l.limit && share > leastShare
 	}
 	return p90
+}
+
+// shareMeter tells how much of the processors the process has used lately. It is for one goroutine.
+type shareMeter struct {
+	used func() (time.Duration, bool) // processor time of the process; false: not known
+	now  func() time.Time
+	at   [beatWindow]time.Time
+	had  [beatWindow]time.Duration
+	next int
+}
+
+// share is that of the last [beatWindow] times it was asked: 1 if all processors that Go may use worked for this process
+// alone, and also if it is not known.
+func (m *shareMeter) share() float64 {
+	now := m.now()
+	used, known := m.used()
+	since, before := m.at[m.next], m.had[m.next]
+	m.at[m.next], m.had[m.next] = now, used
+	m.next = (m.next + 1) % beatWindow
+	if !known || since.IsZero() || !now.After(since) {
+		return 1
+	}
+	return float64(used-before) / float64(now.Sub(since)) / float64(runtime.GOMAXPROCS(0))
 }
 
 // SchedulerLag measures how late the process is, with a timer of a frame's length; it
@@ -64,7 +92,7 @@ type SchedulerLag struct {
 }
 
 // NewSchedulerLag makes one. limit is how late the process may do what is due,
-// nine times of ten in 5 s, before new devices are turned away; 0: it may be any.
+// nine times of ten in 5 s and by its own work, before new devices are turned away; 0: it may be any.
 func NewSchedulerLag(limit time.Duration, log *slog.Logger) *SchedulerLag {
 	return &SchedulerLag{limit: limit, log: log}
 }
@@ -73,7 +101,7 @@ func NewSchedulerLag(limit time.Duration, log *slog.Logger) *SchedulerLag {
 func (l *SchedulerLag) Watch(ctx context.Context, devices func() int) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
-	meter := lagMeter{limit: l.limit}
+	meter, own := lagMeter{limit: l.limit}, shareMeter{used: processTime, now: time.Now}
 	due := time.Now().Add(heartbeat)
 	for {
 		select {
@@ -82,7 +110,7 @@ func (l *SchedulerLag) Watch(ctx context.Context, devices func() int) {
 		case <-tick.C:
 		}
 		if now := time.Now(); !due.After(now) {
-			l.beat(ctx, &meter, now.Sub(due), devices)
+			l.beat(ctx, &meter, now.Sub(due), own.share(), devices)
 			due = following(due, now)
 		}
 	}
@@ -95,8 +123,8 @@ func following(due, now time.Time) time.Time {
 	return due.Add((now.Sub(due)/heartbeat + 1) * heartbeat)
 }
 
-func (l *SchedulerLag) beat(ctx context.Context, meter *lagMeter, late time.Duration, devices func() int) {
-	l.late.Store(int64(meter.add(late)))
+func (l *SchedulerLag) beat(ctx context.Context, meter *lagMeter, late time.Duration, share float64, devices func() int) {
+	l.late.Store(int64(meter.add(late, share)))
 	busy := meter.busy && l.limit > 0
 	if l.busy.Swap(busy) == busy {
 		return

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,7 +18,7 @@ func TestLateness(t *testing.T) {
 	l.limit = limit
 	beat := func(n int, late time.Duration) (p90 time.Duration) {
 		for range n {
-			p90 = l.add(late)
+			p90 = l.add(late, 1)
 		}
 		return p90
 	}
@@ -48,6 +50,56 @@ func TestLateness(t *testing.T) {
 	}
 }
 
+// TestLatenessOfOthers: a process that is late because other programs keep the machine busy turns nobody away.
+func TestLatenessOfOthers(t *testing.T) {
+	l := lagMeter{limit: 20 * time.Millisecond}
+	for _, tc := range []struct {
+		share float64
+		busy  bool
+	}{{0.05, false}, {0.3, true}, {0.2, true}, {0.1, false}, {0.2, false}} {
+		for range beatWindow {
+			l.add(time.Second, tc.share)
+		}
+		if l.busy != tc.busy {
+			t.Errorf("with %v of the processors: busy is %v", tc.share, l.busy)
+		}
+	}
+}
+
+// TestShare: the share counts what the process used in the last heartbeats, of all processors, and is 1 where nobody knows.
+func TestShare(t *testing.T) {
+	now, used, known := time.Unix(0, 0), time.Duration(0), true
+	m := shareMeter{used: func() (time.Duration, bool) { return used, known }, now: func() time.Time { return now }}
+	var share float64
+	pass := func(n int, each time.Duration) {
+		for range n {
+			now, used = now.Add(heartbeat), used+each
+			share = m.share()
+		}
+	}
+	if pass(1, 0); share != 1 {
+		t.Errorf("at first: %v", share)
+	}
+	cores := float64(runtime.GOMAXPROCS(0))
+	if pass(2*beatWindow, heartbeat/2); math.Abs(share*cores-0.5) > 0.01 {
+		t.Errorf("half a core of %v: %v", cores, share)
+	}
+	if pass(beatWindow, 0); share != 0 {
+		t.Errorf("idle: %v", share)
+	}
+	known = false
+	if pass(1, 0); share != 1 {
+		t.Errorf("not known: %v", share)
+	}
+	if was, ok := processTime(); ok {
+		for from := time.Now(); time.Since(from) < 30*time.Millisecond; {
+		}
+		if is, _ := processTime(); is <= was {
+			t.Errorf("processor time went from %v to %v", was, is)
+		}
+	}
+}
+
 // The server says once that it is too busy, and once that it is not any more. A
 // few devices do not make it late: they are always admitted.
 func TestSchedulerLagLogsOnce(t *testing.T) {
@@ -62,7 +114,7 @@ func TestSchedulerLagLogsOnce(t *testing.T) {
 		devices := func() int { return 1 }
 		for _, late := range []time.Duration{50 * time.Millisecond, 0, 50 * time.Millisecond} {
 			for range 2 * beatWindow {
-				h.beat(t.Context(), &meter, late, devices)
+				h.beat(t.Context(), &meter, late, 1, devices)
 			}
 			if h.TooBusy(fewDevices+1) != (late > 0 && !off) || h.TooBusy(fewDevices) {
 				t.Errorf("off %v, %v late: busy is %v", off, late, h.busy.Load())
@@ -100,7 +152,7 @@ func TestLatenessOneStall(t *testing.T) {
 			if i%tc.every == 0 {
 				now = due.Add(17*heartbeat + heartbeat/2)
 			}
-			meter.add(now.Sub(due))
+			meter.add(now.Sub(due), 1)
 			next := following(due, now)
 			if next.Sub(now) <= 0 || next.Sub(now) > heartbeat || next.Sub(start)%heartbeat != 0 {
 				t.Fatalf("due at %v, came at %v, the next at %v", due, now, next)
