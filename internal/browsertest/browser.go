@@ -63,7 +63,9 @@ func Start(speech []int16) (*Browser, error) {
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("use-file-for-fake-audio-capture", wav),
 		chromedp.Flag("host-resolver-rules", "MAP "+PlainHost+" 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
-		chromedp.Flag("mute-audio", false), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(startTime),
+		chromedp.Flag("mute-audio", false), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-back-forward-cache", true), chromedp.DisableGPU,
+		chromedp.Flag("disable-features", "Translate,SpareRendererForSitePerProcess,OptimizationHints,MediaRouter"), chromedp.WSURLReadTimeout(startTime),
 	)...)
 	ctx, stop := chromedp.NewContext(allocated)
 	b := &Browser{ctx: ctx, close: func() {
@@ -82,13 +84,9 @@ func Start(speech []int16) (*Browser, error) {
 // Close ends it.
 func (b *Browser) Close() { b.close() }
 
-// Need returns what start gives, and skips the test where there is no Chromium, or nobody has asked for journeys: beside all
-// other tests they take longer than make test may.
+// Need returns what start gives, and skips the test where there is no Chromium.
 func Need(tb testing.TB, start func() (*Browser, error)) *Browser {
 	tb.Helper()
-	if !slices.ContainsFunc([]string{"TEST_ALL", "JOURNEYS", "PICTURES", "BUDGETS"}, func(name string) bool { return os.Getenv(name) != "" }) {
-		tb.Skip("runs in make journeys and make test-all")
-	}
 	b, err := start()
 	if errors.Is(err, ErrNone) {
 		tb.Skip(err)

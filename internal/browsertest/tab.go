@@ -69,6 +69,9 @@ var expected = []string{
 	"the server responded with a status of 422",
 }
 
+// patience is how long something may take that a person would wait for. A busy machine takes its time.
+const patience = 30 * time.Second
+
 // Tab is a page with cookies of its own. It is for one goroutine, and fails its test where something cannot be done.
 type Tab struct {
 	tb  testing.TB
@@ -95,7 +98,9 @@ func (b *Browser) Tab(tb testing.TB, limit time.Duration) *Tab {
 	ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(t.note))
 	t.ctx = ctx
 	tb.Cleanup(stop)
-	t.Do()
+	if err := chromedp.Do(ctx); err != nil { // without a limit, which would be that of the page
+		tb.Fatalf("browser: %v", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	t.ctx = ctx
 	tb.Cleanup(cancel)
@@ -117,7 +122,9 @@ func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 // value evaluates an expression.
 func value[T any](t *Tab, expression string) T {
 	t.tb.Helper()
-	v, err := chromedp.Run(t.ctx, chromedp.Evaluate[T](expression))
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
 	if err != nil {
 		t.tb.Fatalf("browser: %s: %v%s", expression, err, t.shown())
 	}
@@ -216,16 +223,18 @@ func (t *Tab) Trouble() []string {
 // Do carries out actions.
 func (t *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	t.tb.Helper()
-	if err := chromedp.Do(t.ctx, actions...); err != nil {
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
 		t.tb.Fatalf("browser: %v%s", err, t.shown())
 	}
 }
 
-// shown is the text of the page, for a test that has failed.
+// shown is the address and the text of the page, for a test that has failed.
 func (t *Tab) shown() string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), 2*time.Second)
 	defer cancel()
-	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText.slice(0, 1500)`))
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body?.innerText.slice(0, 1500)`))
 	if err != nil {
 		text = err.Error()
 	}
@@ -256,11 +265,13 @@ func (t *Tab) Text(expression string) string { t.tb.Helper(); return value[strin
 // Await waits until an expression is true, also in a page that comes after this one, and where scripts do not run.
 func (t *Tab) Await(expression string) {
 	t.tb.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		ok, err := chromedp.Run(t.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
-		if t.ctx.Err() != nil || err != nil && !left(err) {
+		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		if ctx.Err() != nil || err != nil && !left(err) {
 			t.tb.Fatalf("browser: waiting for %s: %v%s", expression, err, t.shown())
 		}
 		if ok {
