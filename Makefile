@@ -50,13 +50,18 @@ PLAIN := ./audio/echo ./audio/track ./internal/speechtest ./providers/silero
 # mapping that memory anew costs a seventh of the time of internal/app.
 GORACE ?= atexit_sleep_ms=50 clear_shadow_mmap_threshold=1000000000
 
+# Tests of these names drive a browser, which takes the machine for itself: they run apart from those that measure times.
+BROWSER    := Journey|Console|TalkPage|TicksOff|HostileWords
+NO_BROWSER := command -v chromium >/dev/null || echo "NOT TESTED: the journeys of the console, without a browser (Debian: chromium) / 没有测试控制台页面：没有安装 chromium"
+
 test: ## what must be green at any time: vet, tests with the race detector, fuzz seeds, end to end; five minutes
 	@scripts/packages.sh test
 	@scripts/axe.sh
 	go vet ./...
 	GORACE="$(GORACE)" go test -race -vet=off -p 4 -parallel 4 -timeout 14m $$(go list ./... | grep -v -e '/e2e$$' -e '/internal/servicetest/')
-	go test -vet=off -parallel 20 -timeout 14m $(PLAIN) ./e2e ./internal/servicetest/...
-	@echo "NOT TESTED here: the journeys of the console in a browser (make journeys) / 这里没有在浏览器里测试控制台页面（make journeys）"
+	go test -vet=off -parallel 20 -timeout 14m -skip '$(BROWSER)' $(PLAIN) ./e2e ./internal/servicetest/...
+	go test -vet=off -parallel 6 -timeout 14m -run '$(BROWSER)' ./e2e
+	@$(NO_BROWSER)
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo "NOT TESTED: the store on PostgreSQL, which is not installed (Debian: postgresql-15) / 没有测试 PostgreSQL：没有安装"
 
 test-all: ## before a release: make test, storms, quality of recognition, all of end to end with the race detector, programs of others
@@ -75,7 +80,8 @@ quality: ## how much of the recordings is recognised: the tables of providers/po
 
 e2e: ## end to end only
 	@scripts/packages.sh test
-	go test -count=1 -parallel 20 ./e2e
+	go test -count=1 -parallel 20 -skip '$(BROWSER)' ./e2e
+	go test -count=1 -parallel 6 -run '$(BROWSER)' ./e2e
 
 check: ## before a release: format, vet, staticcheck, tests, tidy
 	@out=$$(go run $(GOFUMPT) -l .); if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
@@ -113,11 +119,11 @@ conformance: ## MCP programs of others against ours, the official conformance su
 
 PICTURES ?= $(CURDIR)/.tools/pictures
 
-journeys: ## the console in Debian's Chromium: people's ways through its pages, accessibility, hostile words, weights
+journeys: ## the console in Debian's Chromium, as in make test, but each journey and page in both languages, widths and themes
 	@scripts/packages.sh test
 	@scripts/axe.sh
-	@command -v chromium >/dev/null || echo "NOT TESTED: the journeys of the console, without a browser (Debian: chromium) / 没有测试控制台页面：没有安装 chromium"
-	JOURNEYS=1 go test -count=1 -parallel 6 -timeout 20m -run 'Journey|Console|TalkPage|TicksOff' ./e2e
+	@$(NO_BROWSER)
+	JOURNEYS=1 go test -count=1 -parallel 6 -timeout 20m -run '$(BROWSER)' ./e2e
 
 pictures: ## contact sheets of all pages of the console, for a person to look at: 2 languages, 2 themes, 2 widths; make pictures PICTURES=FOLDER
 	@scripts/packages.sh test
@@ -127,7 +133,7 @@ pictures: ## contact sheets of all pages of the console, for a person to look at
 
 budgets: ## how heavy and how fast the pages of the console are: the tables of docs/console.md
 	@scripts/packages.sh test
-	@BUDGETS=1 go test -count=1 -v -run '^TestConsole(Budgets|Weights)$$' ./e2e | grep -v -e '^===' -e '^ *---'
+	@BUDGETS=1 go test -count=1 -v -run '^TestConsoleBudgets$$' ./e2e | grep -v -e '^===' -e '^ *---'
 
 phrases: ## render the embedded failure phrases as sound again
 	go run ./providers/local/render

@@ -29,41 +29,23 @@ const (
 	mostKeys = 60 // of a page, which the first ones are enough of
 )
 
-// TestConsoleKeys goes through every page with the Tab key, wide in English or narrow in Chinese: what has the keys is marked, not under anything, and in the order of the page,
-// the first of all leads to the content, and the last one out of the page.
-func TestConsoleKeys(t *testing.T) {
-	t.Parallel()
-	b := browsertest.Need(t, browser)
-	s, cookie := home(t)
-	have := there(t, s, cookie)
-	for _, l := range []look{{"zh", 360, false}, {"en", 1280, true}} {
-		t.Run(l.lang, func(t *testing.T) {
-			t.Parallel()
-			tab := b.Tab(t, pagesTime)
-			show(tab, cookie, loopback)
-			tab.Screen(l.width, 800, l.dark)
-			for i, path := range have {
-				if path != "overview" && (i%2 == 0) == (l.lang == "zh") {
-					continue // the other look has it
-				}
-				tab.Go(inLang(s, path, l.lang))
-				var way []string
-				for range mostKeys {
-					tab.Press("Tab", tabKey)
-					at := tab.Text(focused)
-					if at == "" {
-						break
-					}
-					if way = append(way, at); strings.Contains(at, "!!") {
-						t.Errorf("%s: %s", path, at)
-					}
-				}
-				if len(way) < 4 || !strings.HasPrefix(way[0], "a ") {
-					t.Errorf("%s: the keys go to %q", path, way)
-				}
-				t.Logf("%s: %s", path, strings.Join(way, " → "))
-			}
-			tab.Clean()
-		})
+// keyed goes through a page with the Tab key: what has the keys is marked, not under anything, and in the order of the page, the
+// first of all leads to the content, and the last one out of the page.
+func keyed(t *testing.T, tab *browsertest.Tab, path string) {
+	t.Helper()
+	var way []string
+	for range mostKeys {
+		tab.Press("Tab", tabKey)
+		at := tab.Text(focused)
+		if at == "" {
+			break
+		}
+		if way = append(way, at); strings.Contains(at, "!!") {
+			t.Errorf("%s: %s", path, at)
+		}
 	}
+	if len(way) < 4 || !strings.HasPrefix(way[0], "a ") {
+		t.Errorf("%s: the keys go to %q", path, way)
+	}
+	t.Logf("%s: %s", path, strings.Join(way, " → "))
 }

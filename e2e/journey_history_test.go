@@ -17,7 +17,7 @@ var sumNumber = regexp.MustCompile(`(\d+(?:\.\d+)?) (ms|s)\b|(\d+(?:\.\d+)?) ?(æ
 // TestJourneyHistory (J8): what was said is found by its words, both sides of a spoken turn are played, the parts of its waterfall are
 // as long as the whole, and what is deleted and forgotten is nowhere in the data folder.
 func TestJourneyHistory(t *testing.T) {
-	journey(t, deskByNight, func(t *testing.T, l look) {
+	journey(t, deskByDay, func(t *testing.T, l look) {
 		s, owner := onJourney(t)
 		ctx := limit(t)
 		id := deviceOfLook(8, l)

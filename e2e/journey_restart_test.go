@@ -30,7 +30,7 @@ func (s *server) again(t *testing.T, with setup) *server {
 // its return; what was typed is then sent.
 func TestJourneyRestart(t *testing.T) {
 	const soon = 3 * time.Second
-	journey(t, phoneByNight, func(t *testing.T, l look) {
+	journey(t, deskByDay, func(t *testing.T, l look) {
 		with := setup{mute: true, config: "auth: {pairing: open}\n"}
 		s := start(t, with)
 		owner := s.own(limit(t), t)
@@ -88,7 +88,7 @@ const pageText = `(() => {
 // TestJourneyRestored (J17): a server is backed up while it runs, and restored into a new folder: the same person is logged in there,
 // and its pages say the same.
 func TestJourneyRestored(t *testing.T) {
-	journey(t, deskByNight, func(t *testing.T, l look) {
+	journey(t, deskByDay, func(t *testing.T, l look) {
 		ctx := limit(t)
 		dir := t.TempDir()
 		if err := furnish(ctx, dir, time.Now()); err != nil {

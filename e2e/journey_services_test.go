@@ -36,7 +36,7 @@ func locks(cloud *openaitest.Server) {
 // hears and answers before it is saved. What will change is shown, and counts without a restart: the voice works, live. Its place is
 // changed by the keyboard, and taken back.
 func TestJourneyServices(t *testing.T) {
-	journey(t, phoneByDay, func(t *testing.T, l look) {
+	journey(t, deskByDay, func(t *testing.T, l look) {
 		cloud := startCloud(t)
 		locks(cloud)
 		s := start(t, setup{config: "tts: [mine, local]\nproviders: {mine: {type: openai, base_url: '" + cloud.URL() + "', api_key: sk-stale-stale-stale-stale}}\n"})
@@ -88,7 +88,7 @@ func TestJourneyServices(t *testing.T) {
 
 // TestJourneyServiceAdded (J1, J16): a new server is set up with a service of one's own by what the pages say, without script too.
 func TestJourneyServiceAdded(t *testing.T) {
-	journey(t, deskByNight, func(t *testing.T, l look) {
+	journey(t, phoneByDay, func(t *testing.T, l look) {
 		cloud := startCloud(t)
 		locks(cloud)
 		s := start(t, setup{config: "asr: [vosk]\n"}) // nobody has to hear

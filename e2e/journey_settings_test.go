@@ -95,8 +95,9 @@ func TestJourneySettings(t *testing.T) {
 		v.reads("settings/fails")
 		v.press("settings/apply")
 		v.sees(v.words("settings/applied", "3"))
+		// The page says so at once, though what is gone back to is watched on.
 		undone := `document.querySelector("#settings-state .note.warn")`
-		for n := 0; n < 30 && v.Number("Number("+undone+" !== null)") == 0; n++ {
+		for n := 0; n < 10 && v.Number("Number("+undone+" !== null)") == 0; n++ {
 			ask(ctx, t, d, fmt.Sprint("after it ", n))
 		}
 		v.Await(undone + `?.innerText.includes("127.0.0.1:9")`)
