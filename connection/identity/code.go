@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/lockout"
+	"xiaozhi/internal/nearby"
 )
 
 // Limits of codes.
@@ -102,9 +103,8 @@ func network(remote string) string { return lockout.Address(net.JoinHostPort(rem
 
 // isFar reports whether an address is a public one.
 func isFar(remote string) bool {
-	addr, err := netip.ParseAddr(remote)
-	addr = addr.Unmap()
-	return err == nil && !addr.IsLoopback() && !addr.IsPrivate() && !addr.IsLinkLocalUnicast()
+	_, err := netip.ParseAddr(remote)
+	return err == nil && !nearby.IsHost(remote)
 }
 
 // unusedCode returns six digits that no device has now, or had a short time ago.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"xiaozhi/internal/nearby"
 )
 
 // maxOrigin is how much of an origin is told, in bytes.
@@ -65,7 +67,7 @@ func (rd *Reader) Names() (own []string) {
 // server leads, if a proxy there leaves no sign.
 func (rd *Reader) from(r *http.Request) (addr string, near bool) {
 	addr = hostOf(r.RemoteAddr)
-	near = isPrivate(addr)
+	near = nearby.IsHost(addr)
 	if !Proxied(r) {
 		return addr, near && (rd.public == nil || isLocalName(rd.public.Hostname()))
 	}
@@ -83,12 +85,12 @@ func (rd *Reader) from(r *http.Request) (addr string, near bool) {
 	if len(told) == 0 {
 		return addr, false
 	}
-	if slices.ContainsFunc(forwardedFor(r), func(a string) bool { return !isPrivate(a) }) {
+	if slices.ContainsFunc(forwardedFor(r), func(a string) bool { return !nearby.IsHost(a) }) {
 		near = false // a proxy before the one that is trusted may name addresses in this way only
 	}
 	// What a client says of itself comes first, what the proxy has seen last; of all
 	// none may be public.
-	return told[len(told)-1], near && !slices.ContainsFunc(told, func(a string) bool { return !isPrivate(a) })
+	return told[len(told)-1], near && !slices.ContainsFunc(told, func(a string) bool { return !nearby.IsHost(a) })
 }
 
 // forwardedFor returns the addresses in the header Forwarded (RFC 7239).
@@ -150,16 +152,6 @@ func hostOf(address string) string {
 	return strings.Trim(address, "[]")
 }
 
-// isPrivate reports whether an address is of this machine or of a private network.
-func isPrivate(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
-	}
-	addr = addr.Unmap()
-	return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()
-}
-
 func isLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.Unmap().IsLoopback()
@@ -175,7 +167,7 @@ func IsPublic(publicURL string) bool {
 // isLocalName reports whether a name or an address is one of a private network only.
 func isLocalName(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
-		return isPrivate(host)
+		return nearby.IsHost(host)
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return !strings.Contains(host, ".") || slices.ContainsFunc([]string{".local", ".lan", ".home", ".internal", ".home.arpa", ".localdomain", ".localhost", ".box"},

@@ -15,6 +15,7 @@ import (
 	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/nearby"
 	"xiaozhi/internal/settings"
 	"xiaozhi/mcp/external"
 	"xiaozhi/providers"
@@ -196,7 +197,7 @@ func (p *Page) read(r *http.Request, f *ui.Form, v *typed) {
 			v.entry.URL = string(v.before.URL) // with what was not shown of it
 		}
 		at, err := url.Parse(v.entry.URL)
-		if err == nil && external.LinkLocal(at.Hostname()) {
+		if err == nil && nearby.IsDoorHost(at.Hostname()) {
 			say("url", "tools/link-local")
 		}
 		old, _ := url.Parse(string(v.before.URL))

@@ -22,7 +22,7 @@ import (
 func (a *App) external(ctx context.Context, own mcp.Source, from secret.Sources) (*external.Set, error) {
 	cfg := a.cfg
 	file := filepath.Join(a.options.Data, "mcp_servers.json")
-	servers := externalServers(cfg.Tools.External.MCPServers, a.report)
+	servers := externalServers(cfg, a.report)
 	reportFile(ctx, file, from, a.report)
 	fleet := external.NewSet(external.Options{
 		Servers: servers, File: file, Secrets: from,
@@ -54,8 +54,8 @@ func (a *App) external(ctx context.Context, own mcp.Source, from secret.Sources)
 }
 
 // externalServers returns the configs of the servers that are switched on.
-func externalServers(all map[string]config.MCPServer, found *engines.Report) map[string]external.Config {
-	out := map[string]external.Config{}
+func externalServers(cfg *config.Config, found *engines.Report) map[string]external.Config {
+	out, all := map[string]external.Config{}, cfg.Tools.External.MCPServers
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
 		if s.Disabled {
@@ -70,6 +70,7 @@ func externalServers(all map[string]config.MCPServer, found *engines.Report) map
 			found.Missing("MCP", name, err)
 			continue
 		}
+		c.Careful = cfg.OriginOf([]string{"tools", "external", "mcpServers", name, "url"}).Layer == config.LayerConsole
 		out[name] = c
 		found.Line(fmt.Sprintf("  MCP  %s (%s)%s", name, c.Transport, asking(c)))
 	}

@@ -21,7 +21,7 @@ tools:
       poor: {url: "https://h/${GONE}", headers: {A: "${LOST:-x}"}}
 `, "KEY=k1")
 	r := engines.NewReport(slog.New(slog.DiscardHandler))
-	if got := externalServers(c.Tools.External.MCPServers, r); len(got) != 1 || got["maps"].URL != "https://h/mcp?key=k1" {
+	if got := externalServers(c, r); len(got) != 1 || got["maps"].URL != "https://h/mcp?key=k1" {
 		t.Errorf("%d servers", len(got))
 	}
 	if text := strings.Join(r.Lines(), "\n"); !strings.Contains(text, "poor") || !strings.Contains(text, "GONE is not set") || strings.Contains(text, "k1") {

@@ -143,7 +143,7 @@ func (s *staged) build(ctx context.Context) (err error) {
 		return err
 	}
 	found := engines.NewReport(slog.New(slog.DiscardHandler))
-	s.servers = externalServers(s.next.Tools.External.MCPServers, found)
+	s.servers = externalServers(s.next, found)
 	for name, why := range found.Left() {
 		if name = name[4:]; !reflect.DeepEqual(s.next.Tools.External.MCPServers[name], a.base().Tools.External.MCPServers[name]) {
 			return fmt.Errorf("tools.external.mcpServers.%s: %w", name, why)

@@ -10,7 +10,7 @@ type rule struct {
 }
 
 // ground are the lowest rooms, open to every package but one another.
-const ground = "prompts internal/text internal/idle internal/lru internal/timeline internal/wire"
+const ground = "prompts internal/text internal/idle internal/lru internal/nearby internal/timeline internal/wire"
 
 // rules is the map of the program: one row a package, lowest rooms first.
 var rules = []rule{
@@ -23,6 +23,7 @@ var rules = []rule{
 	{"internal/private", "internal/text/message", "files that nobody else may change or read"},
 	{"internal/admintoken", "internal/private internal/text/message", "the owner's secret"},
 	{"internal/lru", "", "one bounded cache"},
+	{"internal/nearby", "", "which addresses are at home, and which nobody may have asked"},
 	{"internal/lockout", "internal/lru", "addresses that guess secrets, lines about strangers"},
 	{"internal/idle", "", "work that gives nothing for too long"},
 	{"internal/wire", "internal/text", "what passes between a device and its conversation"},

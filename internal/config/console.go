@@ -1,13 +1,12 @@
 package config
 
 import (
-	"net/netip"
 	"net/url"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
+	"xiaozhi/internal/nearby"
 	"xiaozhi/providers"
 )
 
@@ -78,6 +77,16 @@ func (fs *findings) secretOrigin(path []string) Origin {
 	return fs.origins[strings.Join(path, keySeparator)]
 }
 
+// Typed reports whether people have said in the console where a service is, or how it is reached.
+func (c *Config) Typed(name string) bool {
+	for _, key := range []string{"base_url", "type", "region", "proxy"} {
+		if c.OriginOf([]string{"providers", name, key}).Layer == LayerConsole {
+			return true
+		}
+	}
+	return false
+}
+
 // checkCommands reports programs that the console would have this server run.
 func (ch checker) checkCommands(c *Config) {
 	for name := range c.Tools.External.MCPServers {
@@ -93,48 +102,14 @@ func (ch checker) checkCommands(c *Config) {
 	}
 }
 
-// checkNear reports services that the console would have at an address which only this machine and its neighbours on the
-// wire have: there are the doors of clouds to their machines.
+// checkNear reports services that the console would have at an address where machines find their own settings.
 func checkNear(ch checker, c *Config) {
 	for name, p := range c.Providers {
 		for field, address := range map[string]string{"base_url": p.BaseURL, "proxy": p.Proxy} {
 			at := []string{"providers", name, field}
-			if u, err := url.Parse(address); err == nil && ch.origins[strings.Join(at, keySeparator)].Layer == LayerConsole && LinkLocal(u.Hostname()) {
+			if u, err := url.Parse(address); err == nil && ch.origins[strings.Join(at, keySeparator)].Layer == LayerConsole && nearby.IsDoorHost(u.Hostname()) {
 				ch.bad(at, "services/link-local")
 			}
 		}
 	}
-}
-
-// LinkLocal reports whether a host is written as a link-local address, in whatever way.
-func LinkLocal(host string) bool {
-	host = strings.TrimSuffix(host, ".")
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		ip = numbered(host)
-	}
-	ip = ip.Unmap()
-	return ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.IsMulticast()
-}
-
-// numbered reads an address of one to four numbers, each decimal, octal or hexadecimal, as resolvers do; the zero address: it
-// is none.
-func numbered(host string) netip.Addr {
-	parts := strings.Split(host, ".")
-	if len(parts) > 4 {
-		return netip.Addr{}
-	}
-	var all uint64
-	for i, part := range parts {
-		bits := 8
-		if i == len(parts)-1 {
-			bits = 8 * (5 - len(parts)) // the last number fills what is left
-		}
-		n, err := strconv.ParseUint(part, 0, bits)
-		if err != nil {
-			return netip.Addr{}
-		}
-		all = all<<bits | n
-	}
-	return netip.AddrFrom4([4]byte{byte(all >> 24), byte(all >> 16), byte(all >> 8), byte(all)})
 }

@@ -2,11 +2,12 @@ package contact
 
 import (
 	"cmp"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"xiaozhi/internal/nearby"
 )
 
 // Contact is the contact of one device as people and programs see it.
@@ -181,7 +182,7 @@ func (r *record) causes(s Step, now time.Time, a Around) (all []Why) {
 		add(r.marks[s].note.ID == "contact/refused-token", "contact/token-restart")
 		add(r.marks[s].note.ID == "contact/refused-stranger", "contact/token-erased")
 	case Hello:
-		add(a.NoUpgrade || !isPrivate(r.caller.From), "contact/hello-proxy")
+		add(a.NoUpgrade || !nearby.IsHost(r.caller.From), "contact/hello-proxy")
 		add(true, "contact/hello-other")
 	case Tools:
 		add(true, "contact/tools-busy")
@@ -234,9 +235,4 @@ func (r *record) voiceCauses(add func(when bool, id string, args ...any)) {
 	add(heard && r.level.Loud >= quiet, "contact/voice-noise", r.level.Loud)
 	add(!heard, "contact/voice-unread")
 	add(slices.ContainsFunc(r.odd, func(f string) bool { return strings.HasPrefix(f, "audio_params") }), "contact/sound-format", strings.Join(r.odd, ", "))
-}
-
-func isPrivate(from string) bool {
-	ip, err := netip.ParseAddr(from)
-	return err == nil && (ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast())
 }

@@ -26,6 +26,28 @@ func bare(t *testing.T) {
 }
 
 // mustLoadText loads settings from the text of one file, without a data folder.
+// TestCarefulSections: what people have set in the console is connected to with care, what stands in a file is not.
+func TestCarefulSections(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte("providers:\n  home: {type: openai, base_url: http://169.254.1.1/v1, model: m}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, _, err := config.Read(config.Options{File: path, DataDir: t.TempDir()}).Load(config.Layer{
+		Revision: 1, Doc: []byte(`{"providers":{"typed":{"type":"openai","base_url":"http://rebound.example/v1","model":"m"},"half":{"type":"ollama"}}}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := OpenServices(cfg, slog.New(slog.DiscardHandler))
+	defer s.Close()
+	for name, want := range map[string]bool{"home": false, "typed": true, "half": true} {
+		made, err := s.f.settings(name, cfg.Providers[name])
+		if err != nil || made.Careful != want {
+			t.Errorf("%s: careful %v, %v", name, made.Careful, err)
+		}
+	}
+}
+
 func mustLoadText(t *testing.T, text string, environ ...string) *config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")

@@ -104,7 +104,9 @@ func (f *batch) find(key, section string) *made {
 // essence returns a section without what is for people and for chains. Names without a section have none.
 func (f *batch) essence(name string) config.Provider {
 	p := f.cfg.Providers[name]
-	p.Place, p.Price = "", config.Price{}
+	if p.Place, p.Price = "", (config.Price{}); f.cfg.Typed(name) {
+		p.Place = "console" // its connections are others
+	}
 	p.FirstToken, p.FirstSound, p.Transcript = 0, 0, 0
 	return p
 }
@@ -113,7 +115,7 @@ func (f *batch) essence(name string) config.Provider {
 func (f *batch) client(name string, p config.Provider) (*http.Client, error) {
 	key := "HTTP " + name
 	c, _, err := once(f, key, name, func(*made) (*http.Client, error) {
-		return transport.NewHTTPClient(transport.HTTPOptions{Proxy: p.Proxy})
+		return transport.NewHTTPClient(transport.HTTPOptions{Proxy: p.Proxy, Careful: f.cfg.Typed(name)})
 	})
 	if m := f.held[key]; f.making != nil && !slices.Contains(f.making.needs, m) {
 		f.making.needs = append(f.making.needs, m)

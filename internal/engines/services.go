@@ -166,7 +166,7 @@ func (f *batch) settings(name string, p config.Provider) (service.Section, error
 		Models: map[service.Role]string{service.LLM: p.Model, service.ASR: p.ASRModel, service.TTS: p.TTSModel},
 		Voices: p.Voice, Format: p.Format, Rate: p.SampleRate, Speed: p.Speed, Retries: p.Retries,
 		Temperature: p.Temp, MaxTokens: p.MaxTokens, Vision: p.Vision, Extra: p.Extra, Headers: p.Headers,
-		Timeouts: service.Timeouts{First: p.Timeout}, Log: f.log, Client: client,
+		Timeouts: service.Timeouts{First: p.Timeout}, Log: f.log, Client: client, Careful: f.cfg.Typed(name),
 	}
 	k, _ := catalog.Find(f.kinds, p.Type)
 	s.Settings = ownSettings(f.cfg, k, p)

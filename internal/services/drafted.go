@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/nearby"
 	"xiaozhi/internal/settings"
 )
 
@@ -72,8 +73,7 @@ func withEdits(tree map[string]any, edits []settings.Edit) map[string]any {
 	return tree
 }
 
-// near refuses an address that only this machine and its neighbours on the wire have: there are the doors of clouds to
-// their machines.
+// near refuses an address where machines find their own settings, also behind a name.
 func (s *Services) near(ctx context.Context, cfg *config.Config, name string) error {
 	p := cfg.Providers[name]
 	u, err := url.Parse(p.BaseURL)
@@ -87,7 +87,7 @@ func (s *Services) near(ctx context.Context, cfg *config.Config, name string) er
 		return nil // the test says that there is no such host
 	}
 	for _, ip := range found {
-		if ip = ip.Unmap(); ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.IsMulticast() {
+		if nearby.IsDoor(ip) {
 			return &MistakesError{[]Mistake{{Field: "base_url", ID: "services/link-local"}}}
 		}
 	}

@@ -46,6 +46,7 @@ type Config struct {
 
 	URL     string
 	Headers map[string]string
+	Careful bool // no address is asked at which machines find their own settings: people typed the URL
 
 	Allow   []string            // patterns of tool names; where there are any, nothing else is offered
 	Deny    []string            // patterns of tool names that are not offered

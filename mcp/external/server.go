@@ -18,6 +18,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"xiaozhi/internal/nearby"
 	"xiaozhi/mcp"
 )
 
@@ -56,6 +57,9 @@ type Server struct {
 func NewServer(name string, c Config, o ServerOptions) *Server {
 	s := newServer(name, c, o)
 	d := &dialer{config: c, environ: o.Environ, log: s.log, mask: s.mask, wrote: s.condition.wrote, dial: o.dial}
+	if c.Careful && d.dial == nil {
+		d.dial = (&net.Dialer{Timeout: dialLimit, Control: nearby.Careful}).DialContext
+	}
 	if d.environ == nil {
 		d.environ = os.Environ()
 	}

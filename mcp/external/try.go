@@ -5,18 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
-	"syscall"
 	"time"
+
+	"xiaozhi/internal/nearby"
 )
 
 // maxTried bounds what the server of a [Try] may send, in bytes.
 const maxTried = 1 << 20
 
-var (
-	errLinkLocal = errors.New("link-local addresses are not asked: machines find their own settings there")
-	errTriedMuch = fmt.Errorf("it sent more than %d bytes", maxTried)
-)
+var errTriedMuch = fmt.Errorf("it sent more than %d bytes", maxTried)
 
 // Try connects once to the server of a config, reads its list of tools, and lets it go. It says how that went and how long
 // it took. What a person typed is tried so before it is kept: no link-local address is asked, and no more than 1 MiB is read
@@ -46,27 +43,12 @@ func Try(ctx context.Context, name string, c Config, o ServerOptions) (now Statu
 
 // careful opens a connection, but to no link-local address, and reads only so much from it.
 func careful(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Timeout: dialLimit, Control: func(_, address string, _ syscall.RawConn) error { return reachable(address) }}
+	d := net.Dialer{Timeout: dialLimit, Control: nearby.Careful}
 	conn, err := d.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
 	return &limitedConn{Conn: conn, left: maxTried}, nil
-}
-
-// reachable reports why an address is not asked.
-func reachable(address string) error {
-	at, err := netip.ParseAddrPort(address)
-	if err == nil && at.Addr().Unmap().IsLinkLocalUnicast() {
-		return errLinkLocal
-	}
-	return nil
-}
-
-// LinkLocal reports whether the host of an address is written as a link-local one.
-func LinkLocal(host string) bool {
-	at, err := netip.ParseAddr(host)
-	return err == nil && at.Unmap().IsLinkLocalUnicast()
 }
 
 // limitedConn is a connection from which only so much is read. It is read by one goroutine.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"xiaozhi/internal/nearby"
 )
 
 // plainServer is an MCP server over HTTP that answers each method with a result.
@@ -78,9 +80,19 @@ func TestTry(t *testing.T) {
 	if now, err := try("http://127.0.0.1:1/mcp"); err == nil || now.Trouble != Unreachable {
 		t.Errorf("%+v, %v", now, err)
 	}
-	for host, want := range map[string]bool{"169.254.169.254": true, "fe80::1": true, "::ffff:169.254.1.1": true, "192.168.1.1": false, "localhost": false} {
-		if LinkLocal(host) != want {
-			t.Errorf("%s: %t", host, !want)
-		}
+}
+
+// TestCarefulServer: a server whose address people typed is not asked where machines find their own settings, also after it
+// is kept.
+func TestCarefulServer(t *testing.T) {
+	s := NewServer("door", Config{Transport: HTTP, URL: "http://169.254.169.254:9/mcp", Careful: true, Timeout: time.Second}, ServerOptions{})
+	ended := s.condition.next()
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Stop() }()
+	<-ended
+	if got := s.Status().Error; !strings.Contains(got, nearby.ErrDoor.Error()) {
+		t.Errorf("%q", got)
 	}
 }

@@ -80,14 +80,14 @@ type gateway struct {
 }
 
 func newGateway(s service.Section) (*gateway, error) {
-	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, err
 	}
 	client := s.Client
 	if client == nil {
-		if client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy}); err != nil {
+		if client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy, Careful: s.Careful}); err != nil {
 			return nil, err
 		}
 	}

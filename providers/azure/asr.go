@@ -48,7 +48,7 @@ func locale(tag string) string {
 
 // NewASR makes a recogniser.
 func NewASR(s service.Section) (providers.ASR, error) {
-	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, err

@@ -61,12 +61,12 @@ func newASR(s service.Section) (providers.ASR, error) {
 	client := s.Client
 	if client == nil {
 		var err error
-		if client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy}); err != nil {
+		if client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy, Careful: s.Careful}); err != nil {
 			return nil, err
 		}
 	}
 	a := &asr{
-		account: transport.Account{Name: s.Name, Secrets: s.Secrets()}, client: client,
+		account: transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}, client: client,
 		dev: int(s.Number("dev_pid", 0)), pro: s.Model(service.ASR, standard) == pro, cuid: s.Text("cuid", "xiaozhi"), headers: s.Headers,
 		first: cmp.Or(s.Timeouts.First, firstTime), tries: s.Tries()}
 	path := "/server_api"

@@ -90,7 +90,7 @@ type site struct {
 }
 
 func newSite(s service.Section) (*site, error) {
-	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func newClient(s service.Section) (*client, error) {
 		return nil, fmt.Errorf("%s: base_url: %w", s.Name, err)
 	}
 	return &client{
-		section: s, account: transport.Account{Name: s.Name, Secrets: s.Secrets()},
+		section: s, account: transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful},
 		base: base, version: s.Text("version", version), muid: strings.ToUpper(newID()),
 	}, nil
 }
@@ -155,7 +155,7 @@ func listVoices(ctx context.Context, s service.Section) ([]service.Voice, error)
 	}
 	client := s.Client
 	if client == nil {
-		if client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy}); err != nil {
+		if client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy, Careful: s.Careful}); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}

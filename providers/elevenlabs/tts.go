@@ -42,7 +42,7 @@ func NewTTS(s service.Section) (providers.TTS, error) {
 	if err != nil {
 		return nil, err
 	}
-	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func New(s service.Section) (providers.ASR, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: base_url: %w", s.Name, err)
 	}
-	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}
 	v := &server{at: service.Join(at, "/"), key: s.Key, mode: s.Text("mode", "2pass"), hotwords: s.Text("hotwords", ""), still: min(still, cmp.Or(s.Timeouts.First, final)/2)}
 	if v.dialer, err = transport.NewDialer(transport.DialerOptions{
 		Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers, Insecure: s.Flag("insecure", false),

@@ -63,7 +63,7 @@ type client struct {
 
 // build makes a provider. It dials nothing.
 func build(s service.Section) (providers.Duplex, error) {
-	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}
 	base, err := service.Endpoint(s.Address(nil, address), "ws", "wss", "http", "https")
 	if err != nil {
 		return nil, fmt.Errorf("%s: base_url: %w", s.Name, err)

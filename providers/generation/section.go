@@ -29,7 +29,7 @@ type Endpoint struct {
 // of the service; model is the one it uses when the section names none.
 func FromSection(s service.Section, role service.Role, address, model string) (Options, Endpoint, error) {
 	o := Options{
-		Account: transport.Account{Name: s.Name, Secrets: s.Secrets()},
+		Account: transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful},
 		Model:   s.Model(role, model), Client: s.Client, Retries: retries, First: s.Timeouts.First, Next: s.Timeouts.Next,
 	}
 	if o.Model == "" {
@@ -44,7 +44,7 @@ func FromSection(s service.Section, role service.Role, address, model string) (O
 	}
 	if o.Client == nil {
 		var err error
-		if o.Client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy}); err != nil {
+		if o.Client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy, Careful: s.Careful}); err != nil {
 			return o, Endpoint{}, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}

@@ -20,9 +20,9 @@ const (
 // Get makes a request that is answered with JSON, such as a list of voices, and reads it
 // into v. judge may be nil.
 func Get(s service.Section, r *http.Request, judge func(*transport.Refusal), v any) error {
-	account, client, ctx := transport.Account{Name: s.Name, Secrets: s.Secrets()}, s.Client, r.Context()
+	account, client, ctx := transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}, s.Client, r.Context()
 	if client == nil {
-		own, err := transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy})
+		own, err := transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy, Careful: s.Careful})
 		if err != nil {
 			return err
 		}

@@ -64,9 +64,9 @@ var (
 // New makes a voice. It asks the service nothing.
 func New(o Options) (*Voice, error) {
 	s := o.Section
-	v := &Voice{o: o, account: transport.Account{Name: s.Name, Secrets: s.Secrets()}, client: s.Client}
+	v := &Voice{o: o, account: transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}, client: s.Client}
 	if v.client == nil {
-		client, err := transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy})
+		client, err := transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy, Careful: s.Careful})
 		if err != nil {
 			return nil, err
 		}

@@ -109,7 +109,7 @@ func newClient(s service.Section, address string) (*client, error) {
 	}
 	c := &client{clock: &transport.Clock{}, target: target, app: s.ID, key: s.Key, secret: s.Secret}
 	c.dialer, err = transport.NewDialer(transport.DialerOptions{
-		Account: transport.Account{Name: s.Name, Secrets: s.Secrets()},
+		Account: transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful},
 		Proxy:   s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers, Most: int(s.Number("most_connections", 0)), Clock: c.clock,
 	})
 	return c, err

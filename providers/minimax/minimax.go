@@ -79,7 +79,7 @@ func newTTS(s service.Section) (providers.TTS, error) {
 	if s.Text("transport", webSocket) == plain {
 		return v.plain()
 	}
-	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, err

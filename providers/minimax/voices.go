@@ -31,7 +31,7 @@ func listVoices(ctx context.Context, s service.Section) ([]service.Voice, error)
 		return nil, err
 	}
 	if err := reply.failure(); err != nil {
-		account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
+		account := transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}
 		return nil, account.Wrap(ctx, ctx, "list voices", err)
 	}
 	var out []service.Voice

@@ -99,7 +99,7 @@ type client struct {
 
 // build makes a provider. It dials nothing.
 func build(s service.Section, as shape, usual string) (providers.Duplex, error) {
-	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}
 	regions := map[string]string{"cn": qwenAddress, "intl": qwenAbroad}
 	models := Kinds()[as].Models[service.Realtime]
 	base, err := service.Endpoint(s.Address(regions, usual), "ws", "wss", "http", "https")

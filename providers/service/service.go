@@ -55,6 +55,8 @@ type Section struct {
 
 	Log    *slog.Logger // nil: nothing is logged
 	Client *http.Client // shared by the roles of the section; nil: each makes its own
+
+	Careful bool // no address is asked at which machines find their own settings, whatever a name leads to
 }
 
 // Timeouts bound what a service may take. A zero value means the kind's own.

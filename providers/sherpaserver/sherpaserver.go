@@ -50,7 +50,7 @@ func New(s service.Section) (providers.ASR, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: base_url: %w", s.Name, err)
 	}
-	v := server{account: transport.Account{Name: s.Name, Secrets: s.Secrets()}, at: service.Join(at, "/"), limit: cmp.Or(s.Timeouts.First, whole), tries: s.Tries()}
+	v := server{account: transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}, at: service.Join(at, "/"), limit: cmp.Or(s.Timeouts.First, whole), tries: s.Tries()}
 	if v.dialer, err = transport.NewDialer(transport.DialerOptions{
 		Account: v.account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers, Insecure: s.Flag("insecure", false),
 	}); err != nil {

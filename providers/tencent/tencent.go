@@ -82,7 +82,7 @@ func newAccount(s service.Section, address string) (*account, error) {
 		return nil, errors.New("app_id is not a number")
 	}
 	a := &account{
-		section: s, errors: transport.Account{Name: s.Name, Secrets: s.Secrets()}, clock: &transport.Clock{},
+		section: s, errors: transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}, clock: &transport.Clock{},
 		address: strings.TrimRight(cmp.Or(s.BaseURL, address), "/"),
 		first:   cmp.Or(s.Timeouts.First, firstTime), next: cmp.Or(s.Timeouts.Next, nextTime),
 	}

@@ -24,6 +24,7 @@ var ErrStalled = errors.New("the server gave nothing in time")
 type Account struct {
 	Name    string
 	Secrets []providers.Secret
+	Careful bool // no address is asked at which machines find their own settings: people typed where the service is
 }
 
 // Wrap makes the error that leaves a provider: ctx's own error unchanged when ctx has

@@ -12,7 +12,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"xiaozhi/internal/nearby"
 )
 
 // What a transport keeps and how long it waits.
@@ -32,7 +35,8 @@ type HTTPOptions struct {
 	Connect time.Duration // to be connected, TLS apart; 1.4 s if 0
 	// Proxy is the URL of an HTTP or SOCKS5 proxy; "" takes that of the environment
 	// (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), "none" none.
-	Proxy string
+	Proxy   string
+	Careful bool // as in [Account]
 }
 
 // HTTP is the http.RoundTripper of [NewHTTPClient]: it knows whether a
@@ -68,7 +72,7 @@ func NewHTTPClient(o HTTPOptions) (*http.Client, error) {
 	t := &HTTP{}
 	t.Transport = &http.Transport{
 		Proxy:               proxy,
-		DialContext:         t.dial(cmp.Or(o.Connect, connectTime)),
+		DialContext:         t.dial(cmp.Or(o.Connect, connectTime), controlOf(o.Careful)),
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: handshakeTime,
 		MaxIdleConns:        idleConns,
@@ -98,6 +102,23 @@ func stayHome(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// Control looks at an address before it is connected to, as that of a net.Dialer does.
+type Control = func(network, address string, c syscall.RawConn) error
+
+// controlOf is that of connections to a service; nil: they go everywhere.
+func controlOf(careful bool) Control {
+	if careful {
+		return nearby.Careful
+	}
+	return nil
+}
+
+// TCP connects to a service that has a wire of its own.
+func (a Account) TCP(ctx context.Context, address string, limit time.Duration) (net.Conn, error) {
+	d := net.Dialer{Timeout: limit, Control: controlOf(a.Careful)}
+	return d.DialContext(ctx, "tcp", address)
+}
+
 // proxyOf returns the function that chooses a proxy. It never shows the URL, which may
 // hold a password.
 func proxyOf(setting string) (func(*http.Request) (*url.URL, error), error) {
@@ -121,9 +142,10 @@ func proxyOf(setting string) (func(*http.Request) (*url.URL, error), error) {
 
 // dial connects, and counts what is connected. A peer that is gone without a
 // word is noticed after half a minute, so that no request waits for it.
-func (t *HTTP) dial(limit time.Duration) func(context.Context, string, string) (net.Conn, error) {
+func (t *HTTP) dial(limit time.Duration, control Control) func(context.Context, string, string) (net.Conn, error) {
 	dialer := &net.Dialer{
 		Timeout:         limit,
+		Control:         control,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {

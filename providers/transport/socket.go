@@ -59,7 +59,7 @@ func NewDialer(o DialerOptions) (*Dialer, error) {
 		return nil, err
 	}
 	d := &Dialer{o: o}
-	tcp := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
+	tcp := &net.Dialer{Control: controlOf(o.Account.Careful), KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
 	d.inner = websocket.Dialer{Proxy: proxy, NetDialContext: tcp.DialContext, HandshakeTimeout: cmp.Or(o.Connect, dialTime)}
 	if o.Insecure {
 		d.inner.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the user asks for it

@@ -56,7 +56,7 @@ func newTTS(s service.Section) (providers.TTS, error) {
 		keep = 0
 		if v.client = s.Client; v.client == nil {
 			var err error
-			if v.client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy}); err != nil {
+			if v.client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy, Careful: s.Careful}); err != nil {
 				return nil, err
 			}
 		}

@@ -78,7 +78,7 @@ type client struct {
 // newClient makes one. An app id says that the keys are of the old console.
 func newClient(s service.Section, resources ...string) (*client, error) {
 	dialer, err := transport.NewDialer(transport.DialerOptions{
-		Account: transport.Account{Name: s.Name, Secrets: s.Secrets()},
+		Account: transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful},
 		Proxy:   s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers, Most: int(s.Number("most_connections", 0)),
 	})
 	if err != nil {

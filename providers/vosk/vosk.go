@@ -27,7 +27,7 @@ func New(s service.Section) (providers.ASR, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: base_url: %w", s.Name, err)
 	}
-	account := transport.Account{Name: s.Name, Secrets: s.Secrets()}
+	account := transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}
 	dialer, err := transport.NewDialer(transport.DialerOptions{Account: account, Proxy: s.Proxy, Connect: s.Timeouts.Connect, Headers: s.Headers})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)

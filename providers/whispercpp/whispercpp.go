@@ -54,12 +54,12 @@ func New(s service.Section) (*ASR, error) {
 	}
 	client := s.Client
 	if client == nil {
-		if client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy}); err != nil {
+		if client, err = transport.NewHTTPClient(transport.HTTPOptions{Connect: s.Timeouts.Connect, Proxy: s.Proxy, Careful: s.Careful}); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
 	return &ASR{
-		account: transport.Account{Name: s.Name, Secrets: s.Secrets()}, section: s, client: client,
+		account: transport.Account{Name: s.Name, Secrets: s.Secrets(), Careful: s.Careful}, section: s, client: client,
 		url: service.Join(base, "/"+strings.TrimLeft(s.Text("path", "inference"), "/")),
 	}, nil
 }

@@ -50,7 +50,7 @@ func newServer(s service.Section, limits service.Timeouts) (server, error) {
 	if err != nil {
 		return server{}, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	return server{account: transport.Account{Name: s.Name}, at: at, limits: service.Timeouts{
+	return server{account: transport.Account{Name: s.Name, Careful: s.Careful}, at: at, limits: service.Timeouts{
 		Connect: cmp.Or(s.Timeouts.Connect, limits.Connect, connectTime),
 		First:   cmp.Or(s.Timeouts.First, limits.First),
 		Next:    cmp.Or(s.Timeouts.Next, limits.Next),
@@ -67,8 +67,7 @@ type conn struct {
 
 // dial connects. The end of ctx closes the connection, also later.
 func (s server) dial(ctx context.Context) (*conn, error) {
-	d := net.Dialer{Timeout: s.limits.Connect}
-	tcp, err := d.DialContext(ctx, "tcp", s.at)
+	tcp, err := s.account.TCP(ctx, s.at, s.limits.Connect)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"xiaozhi/internal/nearby"
 )
 
 // Limits of a request.
@@ -192,24 +194,13 @@ func plain(err error) error {
 	return err
 }
 
-// internal reports whether an address belongs to this machine or its network.
-func internal(a netip.Addr) bool {
-	a = a.Unmap()
-	if !a.IsValid() || a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() {
-		return true
-	}
-	return slices.ContainsFunc([]string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32",
-	}, func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(a) })
-}
-
 // dialer connects to the host's addresses. Each is looked at right before it is
 // used, after its name was resolved, so that no name can lead inside.
 func dialer(host string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	inside := namesInside(host)
 	d := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
 		ap, err := netip.ParseAddrPort(address)
-		if err != nil || (internal(ap.Addr()) && !inside) {
+		if err != nil || (nearby.NotPublic(ap.Addr()) && !inside) {
 			return ErrInternal
 		}
 		return nil
@@ -221,7 +212,7 @@ func dialer(host string) func(ctx context.Context, network, address string) (net
 // own network: an address in it, localhost, or a name that no public host has.
 func namesInside(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
-		return internal(a)
+		return nearby.NotPublic(a)
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	ends := []string{".localhost", ".local", ".lan", ".home", ".internal", ".home.arpa"}

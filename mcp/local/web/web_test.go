@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"xiaozhi/internal/nearby"
 )
 
 // page is a Page of a test server: httptest listens on a loopback address,
@@ -185,8 +187,8 @@ func TestInternal(t *testing.T) {
 		"127.0.0.1": true, "10.0.0.1": true, "172.16.0.1": true, "192.168.1.1": true, "100.64.0.1": true, "0.0.0.0": true, "169.254.0.1": true, "224.0.0.1": true, "255.255.255.255": true,
 		"::1": true, "fc00::1": true, "fe80::1": true, "64:ff9b::7f00:1": true, "2002:7f00:1::": true, "::": true, "8.8.8.8": false, "2606:4700::1": false, "172.32.0.1": false,
 	} {
-		if got := internal(netip.MustParseAddr(text)); got != want {
-			t.Errorf("internal(%s) = %v", text, got)
+		if got := nearby.NotPublic(netip.MustParseAddr(text)); got != want {
+			t.Errorf("NotPublic(%s) = %v", text, got)
 		}
 	}
 	for host, want := range map[string]bool{
