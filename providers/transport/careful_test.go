@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"xiaozhi/internal/nearby"
@@ -91,5 +92,41 @@ func TestCarefulConnections(t *testing.T) {
 	_ = resp.Body.Close()
 	if controlOf(false) != nil {
 		t.Error("what stands in a file is looked at")
+	}
+}
+
+// TestRedirectsStayAtTheirServer: another port or scheme of the same host is another program, which gets neither the key
+// nor the words.
+func TestRedirectsStayAtTheirServer(t *testing.T) {
+	var asked atomic.Int32
+	other := servicetest.New(t, func(_ http.ResponseWriter, _ *http.Request) { asked.Add(1) })
+	s := servicetest.New(t, func(w http.ResponseWriter, r *http.Request) {
+		to := other.URL() + "/there" // another port
+		if r.URL.Path == "/scheme" {
+			to = "https://" + r.Host + "/there"
+		}
+		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+	})
+	client, err := NewHTTPClient(HTTPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/port", "/scheme"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+path, strings.NewReader("words"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer secret")
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusTemporaryRedirect {
+			t.Errorf("%s: status %d", path, resp.StatusCode)
+		}
+	}
+	if asked.Load() > 0 {
+		t.Errorf("the other program was asked %d times", asked.Load())
 	}
 }

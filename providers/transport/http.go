@@ -91,15 +91,27 @@ func NewHTTPClient(o HTTPOptions) (*http.Client, error) {
 	return &http.Client{Transport: t, CheckRedirect: stayHome}, nil
 }
 
-// stayHome follows redirections within a host only: net/http would hand the headers in
-// which most services want their key, and the body, to any other. The answer is that of
-// the redirection then, whose status says that it is none.
+// stayHome follows redirections within a server only, which is one port of a host by one scheme: net/http would hand the
+// headers in which most services want their key, and the body, to any other. The answer is that of the redirection then,
+// whose status says that it is none.
 func stayHome(req *http.Request, via []*http.Request) error {
-	first := via[0].URL
-	if len(via) > maxRedirects || req.URL.Hostname() != first.Hostname() || first.Scheme == "https" && req.URL.Scheme != "https" {
+	if len(via) > maxRedirects || serverOf(req.URL) != serverOf(via[0].URL) {
 		return http.ErrUseLastResponse
 	}
 	return nil
+}
+
+// serverOf names what a URL asks: scheme, host and port.
+func serverOf(u *url.URL) string {
+	scheme := strings.ToLower(u.Scheme)
+	switch scheme {
+	case "ws":
+		scheme = "http"
+	case "wss":
+		scheme = "https"
+	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[scheme])
+	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // Control looks at an address before it is connected to, as that of a net.Dialer does.
