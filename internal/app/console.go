@@ -144,7 +144,7 @@ func transcriptOf(a *App) func(id string) []directory.Line {
 		if err != nil {
 			return nil
 		}
-		return d.(directory.Device).Transcript()
+		return d.Transcript()
 	}
 }
 

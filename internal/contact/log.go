@@ -45,15 +45,14 @@ type record struct {
 	complete time.Time // when all of it was reached; zero: never
 	marks    marks
 
-	host     string // by which it asked
-	url      string // that it was told
-	code     string // that waits for a person; "": none
-	asked    time.Time
-	listens  bool // it has said that it listens
-	odd      []string
-	level    Level
-	turn     uint64 // of the reply that plays; 0: none does
-	rejected bool   // the last utterance was in no language that is known
+	host    string // by which it asked
+	url     string // that it was told
+	code    string // that waits for a person; "": none
+	asked   time.Time
+	listens bool // it has said that it listens
+	odd     []string
+	level   Level
+	turn    uint64 // of the reply that plays; 0: none does
 }
 
 // New makes an empty log. now may be nil.

@@ -49,6 +49,6 @@ func noteDate(req *http.Request, resp *http.Response) {
 		return
 	}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		note(req.URL.Hostname(), date.Sub(time.Now()).Round(time.Second))
+		note(req.URL.Hostname(), time.Until(date).Round(time.Second))
 	}
 }
