@@ -72,6 +72,14 @@ func keepChoice(w http.ResponseWriter, r *http.Request, f *Form) {
 	}
 }
 
+// keepAsked keeps the language that the address of a page asks for: the pages that its links and forms lead to have it too.
+func keepAsked(w http.ResponseWriter, r *http.Request) {
+	asked, ok := parseLang(r.URL.Query().Get("lang"))
+	if c, err := r.Cookie(langCookie); ok && (err != nil || c.Value != string(asked)) {
+		setCookie(w, r, langCookie, string(asked), year)
+	}
+}
+
 func setCookie(w http.ResponseWriter, r *http.Request, name, value string, seconds int) {
 	http.SetCookie(w, &http.Cookie{
 		Name: name, Value: value, Path: Prefix, MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,

@@ -3,6 +3,7 @@ package ui
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"xiaozhi/internal/access"
@@ -137,6 +138,20 @@ func onward(to string) string {
 	return to
 }
 
+// unsaid is an address that names no language: what was chosen counts.
+func unsaid(address string) string {
+	to, err := url.Parse(address)
+	if err != nil {
+		return Home
+	}
+	query := to.Query()
+	if query.Has("lang") {
+		query.Del("lang")
+		to.RawQuery = query.Encode()
+	}
+	return to.String()
+}
+
 // preferences keeps language and colours, and goes back.
 func (s *Site) preferences(w http.ResponseWriter, r *http.Request) {
 	f, ok := s.Form(w, r)
@@ -144,6 +159,5 @@ func (s *Site) preferences(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	keepChoice(w, r, f)
-	to, _, _ := strings.Cut(f.Get("to"), "?lang=")
-	Redirect(w, r, to)
+	Redirect(w, r, unsaid(f.Get("to")))
 }

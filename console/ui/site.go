@@ -211,6 +211,7 @@ func (s *Site) Show(w http.ResponseWriter, r *http.Request, name string, c Conte
 func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name string, c Content) {
 	v := s.view(r, c)
 	v.Notice = s.takeNotice(w, r)
+	keepAsked(w, r)
 	body, err := s.render(v, name)
 	if err != nil {
 		s.broken(w, r, err)
