@@ -16,7 +16,7 @@ func found(t *testing.T, config, role string) string {
 	t.Helper()
 	cfg := mustLoadText(t, config, os.Environ()...)
 	var log bytes.Buffer
-	app, err := Build(t.Context(), cfg, Options{Data: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	app, err := Build(t.Context(), cfg, Options{Data: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,15 +10,15 @@ import (
 	"xiaozhi/internal/text/message"
 )
 
-// Report collects what was found and what was left out, in lines for people; both
-// are logged too.
+// Report collects what was found and what was left out, in lines for people. What was
+// left out is logged too, and for who looks for faults all of it.
 type Report struct {
 	lines []string
 	left  map[string]error // what is not used, by role and name
 	log   *slog.Logger
 }
 
-// NewReport returns an empty one. Its lines are logged too.
+// NewReport returns an empty one.
 func NewReport(log *slog.Logger) *Report { return &Report{log: log} }
 
 // Lines are those that were added, in order.
@@ -30,7 +30,7 @@ func (r *Report) Left() map[string]error { return r.left }
 // Found adds an engine or service that is used.
 func (r *Report) Found(role, what string) {
 	r.Line(fmt.Sprintf("  %-4s %s", role, what))
-	r.log.Info("engine", "role", role, "found", what)
+	r.log.Debug("engine", "role", role, "found", what)
 }
 
 // Missing adds an engine or service that is not used, with the reason.
