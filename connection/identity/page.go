@@ -21,7 +21,7 @@ func (p Pages) Admit(ctx context.Context, id, by string) (g Guest, created bool,
 	b.mu.Lock()
 	e, now := b.byID[id], time.Now()
 	if e != nil && e.State != Newcomer {
-		g = Guest{ID: e.ID, Name: e.Name, Proven: true, Regular: true}
+		g = Guest{ID: e.ID, Name: e.Name, Proven: true, Regular: true, Page: true}
 		if e.State != Browser {
 			g.Away = &AwayError{Verdict: Denied}
 		}
@@ -39,5 +39,5 @@ func (p Pages) Admit(ctx context.Context, id, by string) (g Guest, created bool,
 		}})
 		return id, nil
 	})
-	return Guest{ID: id, Proven: true, Regular: true}, err == nil, err
+	return Guest{ID: id, Proven: true, Regular: true, Page: true}, err == nil, err
 }

@@ -28,6 +28,7 @@ type Guest struct {
 	Lost    bool       // it has shown that once, and now none or a wrong one
 	Regular bool       // it is known for a day, or was accepted by a person: it always finds room
 	Private bool       // nothing of what is said is kept
+	Page    bool       // a person has opened it in a browser
 	Away    *AwayError // nil: it may talk
 }
 

@@ -144,6 +144,22 @@ func TestTalk(t *testing.T) {
 	w.wants(Played, "contact/played-waiting")
 	w.Leaves(End{Device: speaker, Why: "device closed the connection", Gone: true})
 	w.wants(Played, "contact/played-gone")
+	for turn, over := range []func(){
+		func() { w.Leaves(End{Device: speaker, Gone: true}) },
+		func() { w.Ends(Turn{Device: speaker, Turn: 101, Frames: 20, Gone: true}) },
+	} { // people close pages when they have heard enough
+		w.arrives(func(a *Arrival) { a.Page = true })
+		w.Greets(Greeting{Device: speaker})
+		w.Says(Said{Device: speaker, Chars: 12, Recognizer: "r"})
+		w.Replies(speaker, uint64(100+turn))
+		over()
+		if c, _ := w.Get(speaker, Around{}); c.Open != "" || c.Steps[Played].State != Reached || c.Steps[Played].Note.ID != "contact/note-closed" {
+			t.Errorf("a closed page: %q, %+v", c.Open, c.Steps[Played])
+		}
+	}
+	w.arrives(nil)
+	w.Greets(Greeting{Device: speaker, HasMCP: true})
+	w.Lists(List{Device: speaker, Tools: 9, Pages: 3, Whole: true})
 	w.Replies(speaker, 8)
 	w.Ends(Turn{Device: speaker, Turn: 8, Frames: 20, Err: "no credit"})
 	w.wants(Reply, "contact/reply-error")

@@ -11,6 +11,7 @@ type Caller struct {
 	Board    string
 	Firmware string
 	Known    bool // it may use what belongs to a known device
+	Page     bool // it is a page in a browser: people close it when they like
 }
 
 // Answer says what came of the question where to connect.

@@ -151,7 +151,7 @@ func (l *Log) tell(device string) {
 
 // meet takes over what a device tells of itself.
 func (r *record) meet(c Caller) {
-	r.caller.From, r.caller.Known = c.From, c.Known
+	r.caller.From, r.caller.Known, r.caller.Page = c.From, c.Known, c.Page
 	r.caller.Board = short(cmp.Or(c.Board, r.caller.Board))
 	r.caller.Firmware = short(cmp.Or(c.Firmware, r.caller.Firmware))
 }

@@ -261,6 +261,8 @@ func (r *record) endReply(t Turn, now time.Time) {
 	}
 	r.turn = 0
 	switch {
+	case t.Gone && r.caller.Page:
+		r.marks.reach(Played, now, "", why("contact/note-closed"))
 	case t.Gone:
 		r.marks.fail(Played, now, "", why("contact/played-gone", short(t.Cause)))
 	case t.Err != "" && t.Heard == 0: // what was heard was an excuse
@@ -315,6 +317,9 @@ func (l *Log) Leaves(e End) {
 		switch step, open := r.marks.open(); {
 		case e.NoWord:
 			r.marks.fail(Hello, now, r.caller.From, why("contact/hello-late"))
+		case r.turn != 0 && r.caller.Page:
+			r.turn = 0
+			r.marks.reach(Played, now, r.caller.From, why("contact/note-closed"))
 		case r.turn != 0:
 			r.turn = 0
 			r.marks.fail(Played, now, r.caller.From, why("contact/played-gone", short(e.Why)))
@@ -323,7 +328,7 @@ func (l *Log) Leaves(e End) {
 			r.marks.fail(Hello, now, r.caller.From, why("contact/hello-late"))
 		case step == Hello:
 			r.marks.fail(Hello, now, r.caller.From, why("contact/hello-gone", short(e.Why)))
-		case step > Voice && e.Gone:
+		case step > Voice && e.Gone && !r.caller.Page:
 			r.marks.fail(step, now, r.caller.From, why("contact/gone", short(e.Why)))
 		}
 	})

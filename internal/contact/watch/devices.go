@@ -97,7 +97,7 @@ func (d *Devices) Arrived(r websocket.Report) {
 	g := r.Peer.Guest
 	a := contact.Arrival{Caller: d.caller(r.Peer), Request: contact.Dump(r.Request, nil), Proven: g.Proven}
 	if r.Peer.Guest.ID != "" {
-		a.Device, a.Known = g.ID, !g.Unknown
+		a.Device, a.Known, a.Page = g.ID, !g.Unknown, g.Page
 	}
 	switch {
 	case r.Err != nil:
