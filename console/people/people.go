@@ -2,6 +2,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"net/http"
@@ -93,17 +94,40 @@ type once struct {
 type mine struct {
 	Once     once
 	Second   bool
-	Sessions []store.Session
+	Sessions []session
 	This     account.Person
 	Tokens   []store.APIToken
 	Now      time.Time
+}
+
+// session is one with the name of its browser.
+type session struct {
+	store.Session
+
+	Shown string
+}
+
+// shown names the browser of a session.
+func (p *Page) shown(r *http.Request, s store.Session) session {
+	browser, system := browserOf(s.Browser)
+	switch {
+	case browser == "":
+		return session{s, cmp.Or(system, p.site.Say(r, "people/unknown-browser"))}
+	case system == "":
+		return session{s, browser}
+	}
+	return session{s, p.site.Say(r, "people/browser-on", browser, system)}
 }
 
 func (p *Page) me(w http.ResponseWriter, r *http.Request, f *ui.Form, o once) {
 	who := access.PersonOf(r)
 	m := mine{Once: o, Second: who.Second, This: who, Now: p.now()}
 	var err error
-	if m.Sessions, err = p.accounts.Sessions(r.Context(), who.Name); err == nil {
+	var all []store.Session
+	if all, err = p.accounts.Sessions(r.Context(), who.Name); err == nil {
+		for _, s := range all {
+			m.Sessions = append(m.Sessions, p.shown(r, s))
+		}
 		m.Tokens, err = p.accounts.Tokens(r.Context(), who.Name)
 	}
 	if err != nil {
