@@ -26,6 +26,7 @@ type single struct {
 	Agents  []string
 	Owner   bool
 	Answer  string // to what was asked
+	Leaves  bool   // who looks has come to forget it
 }
 
 // errGone says that nobody knows a device.
@@ -63,7 +64,7 @@ func (p *Page) answered(w http.ResponseWriter, r *http.Request, f *ui.Form, answ
 		p.site.Refused(w, r, err)
 		return
 	}
-	s.Answer = answer
+	s.Answer, s.Leaves = answer, r.URL.Query().Has("forget")
 	p.site.Show(w, r, "device", ui.Content{Title: cmp.Or(s.Name, s.ID), Data: s, Form: f})
 }
 
@@ -203,7 +204,7 @@ func (p *Page) forget(w http.ResponseWriter, r *http.Request) {
 	case !known:
 		p.site.Refused(w, r, errGone)
 		return
-	case !strings.EqualFold(f.Get("typed"), cmp.Or(d.Name, d.ID)):
+	case !strings.EqualFold(f.Get("typed"), cmp.Or(d.Name, d.ID)) && p.o.ID(f.Get("typed")) != d.ID:
 		f.Wrong("typed", p.site.Say(r, "devices/typed-wrong", cmp.Or(d.Name, d.ID)))
 		p.one(w, r, f)
 		return

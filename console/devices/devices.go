@@ -159,7 +159,7 @@ func (p *Page) listing(r *http.Request, search string) (listing, error) {
 		if !mine && (who.Is(account.Member) || d.State == fleet.Waiting) {
 			continue // a viewer sees all states, and no codes
 		}
-		if !holds(d, search) {
+		if !holds(d, search) && (search == "" || p.o.ID(search) != d.ID) {
 			continue
 		}
 		made := row{d, shapes[d.State], mine, d.Since}
