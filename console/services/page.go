@@ -237,7 +237,7 @@ func (p *Page) choose(w http.ResponseWriter, r *http.Request) {
 	var all []group
 	for _, name := range kit.Groups() {
 		g := group{Name: name, Own: name == kit.Cloud && (search == "" || strings.Contains(strings.ToLower(p.site.Say(r, "services/own-title")), search))}
-		for _, k := range kit.Addable() {
+		for _, k := range kit.Addable(ui.Lang(r)) {
 			if k.Group == name && strings.Contains(strings.ToLower(k.Type+" "+k.Title+" "+k.Called(text.Chinese)), search) {
 				g.Kinds = append(g.Kinds, k)
 			}

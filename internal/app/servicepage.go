@@ -106,7 +106,7 @@ func (u unchanged) Undo(context.Context, account.Person, int) (settings.Revision
 
 // Presets lists the services that a new server is often set up with.
 func (a setupOf) Presets(ctx context.Context, lang text.Lang) (all []setup.Preset) {
-	for _, p := range servicesOf(a.App).Presets(ctx) {
+	for _, p := range servicesOf(a.App).Presets(ctx, lang) {
 		one := setup.Preset{Kind: p.Type, Title: p.Called(lang), Here: p.Here, Set: p.Set != ""}
 		if p.Own {
 			one.Title = ""

@@ -68,8 +68,9 @@ func KindOf(name string) (Kind, bool) {
 	return all[i], true
 }
 
-// Addable lists the kinds for people who add one: each once, though some have a second name.
-func Addable() []Kind {
+// Addable lists the kinds for people who add one and read a language: each once, though some have a second name. Those that
+// have a name in Chinese, and are best known where that is read, come last for others.
+func Addable(lang text.Lang) []Kind {
 	var all []Kind
 	for _, k := range Kinds() {
 		if k.Group == Offline && k.Here == nil { // it is there: a chain names it
@@ -82,7 +83,18 @@ func Addable() []Kind {
 			all = append(all, k)
 		}
 	}
+	if !lang.IsChinese() {
+		slices.SortStableFunc(all, func(a, b Kind) int { return cmp.Compare(a.native(), b.native()) })
+	}
 	return all
+}
+
+// native is 1 for kinds that have a name in Chinese.
+func (k Kind) native() int {
+	if called(text.Chinese, k.Type) != "" {
+		return 1
+	}
+	return 0
 }
 
 func groupOf(k service.Kind) Group {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"xiaozhi/internal/engines"
+	"xiaozhi/internal/text"
 	"xiaozhi/providers/service"
 )
 
@@ -17,10 +18,15 @@ type Preset struct {
 	Set  string // section by which it is set up already; "": it is not
 }
 
-// Presets lists them, those that hear, think and speak with one key first. A program on this machine is among them if it runs.
-func (s *Services) Presets(ctx context.Context) (all []Preset) {
+// Presets lists them, those first that people who read a language know and can have a key of, and of these what hears, thinks
+// and speaks. A program on this machine is among them if it runs.
+func (s *Services) Presets(ctx context.Context, lang text.Lang) (all []Preset) {
 	cfg := s.o.Settings.Current()
-	for _, name := range []string{"dashscope", "siliconflow", "openai", "deepseek", "doubao", "volcengine", "", "ollama"} {
+	names := []string{"openai", "deepseek", "", "ollama", "dashscope", "siliconflow", "doubao", "volcengine"}
+	if lang.IsChinese() {
+		names = []string{"dashscope", "siliconflow", "deepseek", "doubao", "volcengine", "openai", "", "ollama"}
+	}
+	for _, name := range names {
 		p := Preset{Own: name == ""}
 		if p.Own {
 			name = "openai"

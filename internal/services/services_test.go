@@ -519,3 +519,30 @@ func TestTrialsOfOtherRoles(t *testing.T) {
 		}
 	}
 }
+
+// TestOrderOfKinds: who reads Chinese is offered what is known in China first, others what is known elsewhere, and both all.
+func TestOrderOfKinds(t *testing.T) {
+	b := newBench(t, "")
+	types := func(lang text.Lang) (presets, kinds []string) {
+		for _, p := range b.Presets(t.Context(), lang) {
+			if presets = append(presets, p.Type); p.Type == "ollama" { // runs where it runs
+				presets = presets[:len(presets)-1]
+			}
+		}
+		for _, k := range Addable(lang) {
+			kinds = append(kinds, k.Type)
+		}
+		return presets, kinds
+	}
+	zh, allZH := types(text.Chinese)
+	en, allEN := types(text.English)
+	if zh[0] != "dashscope" || en[0] != "openai" || slices.Index(allEN, "openai") > slices.Index(allEN, "dashscope") {
+		t.Errorf("%v\n%v\n%v", zh, en, allEN)
+	}
+	for _, both := range [][2][]string{{zh, en}, {allZH, allEN}} {
+		slices.Sort(both[0])
+		if slices.Sort(both[1]); !slices.Equal(both[0], both[1]) {
+			t.Errorf("%v\n%v", both[0], both[1])
+		}
+	}
+}
