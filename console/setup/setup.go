@@ -51,6 +51,9 @@ type Source interface {
 	Speakers(ctx context.Context) []Speaker
 	Accept(ctx context.Context, by account.Person, id string) error
 	Addresses() []string // that speakers can be given, the likeliest first
+	// Shut lists the addresses of this machine in its networks at which the server does not listen; local says that it
+	// listens at this machine alone, on a port, so that no speaker can reach it.
+	Shut() (all []string, port string, local bool)
 	Roles() []Role
 	Presets(ctx context.Context, lang text.Lang) []Preset // the most useful ones first
 	Zone() *time.Location
@@ -99,6 +102,9 @@ type state struct {
 	Steps     []mark
 	Speakers  []Speaker
 	Addresses []string
+	Local     bool     // no speaker can reach the server
+	Shut      []string // addresses that it would have
+	Port      string
 	Roles     []Role
 	Presets   []Preset
 	Bare      bool // nothing hears, thinks or speaks but what comes with the program
@@ -133,7 +139,7 @@ func (p *Page) state(r *http.Request, step string) state {
 		s.Speakers = p.from.Speakers(r.Context())
 	case "address":
 		s.Speakers, s.Addresses = p.from.Speakers(r.Context()), p.from.Addresses()
-		if len(s.Addresses) > 0 {
+		if s.Shut, s.Port, s.Local = p.from.Shut(); len(s.Addresses) > 0 && !s.Local {
 			s.Code = ui.QROf(s.Addresses[0])
 		}
 	}

@@ -27,7 +27,6 @@ import (
 	"xiaozhi/console/trials"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
-	"xiaozhi/internal/config"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/doctor"
 	"xiaozhi/internal/engines"
@@ -355,20 +354,6 @@ func (a setupOf) Accept(ctx context.Context, by account.Person, id string) error
 	return a.accounts.Give(ctx, by.Actor(""), id, by.Name)
 }
 
-// Addresses lists what speakers can be given as the OTA address.
-func (a setupOf) Addresses() (all []string) {
-	var at []net.Addr
-	for _, listen := range a.cfg.Server.Listen {
-		if tcp, err := net.ResolveTCPAddr("tcp", listen); err == nil {
-			at = append(at, tcp)
-		}
-	}
-	for _, base := range bases(a.cfg, at) {
-		all = append(all, base+"/xiaozhi/ota/")
-	}
-	return all
-}
-
 // Roles lists the chains that all have.
 func (a setupOf) Roles() (all []setup.Role) {
 	for _, c := range (condition{a.App}).chains().Chains {
@@ -384,23 +369,6 @@ func (a setupOf) Roles() (all []setup.Role) {
 			role.Own = role.Own && slices.Contains([]string{"pocketsphinx", "rules", "local"}, m.Name)
 		}
 		all = append(all, role)
-	}
-	return all
-}
-
-// bases lists the addresses of the server, that of the public first, then those in its networks.
-func bases(cfg *config.Config, at []net.Addr) (all []string) {
-	if cfg.Server.PublicURL != "" {
-		public := strings.TrimRight(cfg.Server.PublicURL, "/")
-		if rest, ok := strings.CutPrefix(public, "ws"); ok { // ws and wss are http and https to ask for an address
-			public = "http" + rest
-		}
-		all = append(all, public)
-	}
-	for _, addr := range at {
-		for _, host := range reachable(addr) {
-			all = append(all, "http://"+host)
-		}
 	}
 	return all
 }

@@ -84,6 +84,30 @@ func TestSetup(t *testing.T) {
 	}
 }
 
+// TestAddressesOfSpeakers: a server that listens at this machine alone says that no speaker reaches it, and what to do.
+func TestAddressesOfSpeakers(t *testing.T) {
+	for listen, warns := range map[string]bool{"['127.0.0.1:8123']": true, "['127.0.0.1:8123', '192.168.1.7:8123']": false} {
+		a, h := builtApp(t, t.TempDir(), "server: {listen: "+listen+"}")
+		c := owned(t, a, h)
+		body := c.ask("/console/setup/address", nil).Body.String()
+		if got := strings.Contains(body, "Speakers cannot reach this server yet."); got != warns || strings.Contains(body, "--listen 0.0.0.0:8123") != warns || strings.Contains(body, "<figure") == warns {
+			t.Errorf("%s: %.3000s", listen, body)
+		}
+		a.Close()
+	}
+}
+
+// TestLanguageIsKept: the language of an address is that of the pages that follow, until another one is chosen.
+func TestLanguageIsKept(t *testing.T) {
+	a, h := builtApp(t, t.TempDir(), "{}")
+	defer a.Close()
+	c := &pageClient{t, h, map[string]*http.Cookie{}}
+	c.expect("/console/login?lang=zh", nil, 200, `<html lang="zh">`)
+	c.expect("/console/login", url.Values{"name": {"ann"}, "password": {"wrong"}}, 422, `<html lang="zh">`)
+	c.expect("/console/preferences", url.Values{"to": {"/console/login?to=%2Fconsole%2Ftalk&lang=zh"}, "lang": {"en"}}, 303, "/console/login?to=%2Fconsole%2Ftalk")
+	c.expect("/console/login?to=%2Fconsole%2Ftalk", nil, 200, `<html lang="en">`)
+}
+
 // TestOwnAccount: on the page of one's account tokens are made and revoked and a second factor begun; what changes anything
 // wants the password again where it was shown long ago; others' pages are closed to a viewer.
 func TestOwnAccount(t *testing.T) {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,6 +125,57 @@ func reachable(addr net.Addr) []string {
 		}
 	}
 	return append(out, local...)
+}
+
+// bases lists the addresses of the server, that of the public first, then those in its networks.
+func bases(cfg *config.Config, at []net.Addr) (all []string) {
+	if cfg.Server.PublicURL != "" {
+		public := strings.TrimRight(cfg.Server.PublicURL, "/")
+		if rest, ok := strings.CutPrefix(public, "ws"); ok { // ws and wss are http and https to ask for an address
+			public = "http" + rest
+		}
+		all = append(all, public)
+	}
+	for _, addr := range at {
+		for _, host := range reachable(addr) {
+			all = append(all, "http://"+host)
+		}
+	}
+	return all
+}
+
+// Addresses lists what speakers can be given as the OTA address.
+func (a setupOf) Addresses() (all []string) {
+	var at []net.Addr
+	for _, listen := range a.cfg.Server.Listen {
+		if tcp, err := net.ResolveTCPAddr("tcp", listen); err == nil {
+			at = append(at, tcp)
+		}
+	}
+	for _, base := range bases(a.cfg, at) {
+		all = append(all, base+"/xiaozhi/ota/")
+	}
+	return all
+}
+
+// Shut lists the addresses that speakers could be given if the server did not listen at this machine alone.
+func (a setupOf) Shut() (all []string, port string, local bool) {
+	if a.cfg.Server.PublicURL != "" {
+		return nil, "", false
+	}
+	for _, listen := range a.cfg.Server.Listen {
+		tcp, err := net.ResolveTCPAddr("tcp", listen)
+		if err != nil || !tcp.IP.IsLoopback() {
+			return nil, "", false
+		}
+		port = cmp.Or(port, strconv.Itoa(tcp.Port))
+		for _, host := range reachable(&net.TCPAddr{Port: tcp.Port}) {
+			if !strings.HasPrefix(host, "127.") {
+				all = append(all, "http://"+host+"/xiaozhi/ota/")
+			}
+		}
+	}
+	return all, port, port != ""
 }
 
 // authorityPath is where browsers get the certificate of the authority that is to be trusted.
