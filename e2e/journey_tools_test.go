@@ -198,6 +198,7 @@ func TestJourneyToolSettings(t *testing.T) {
 	for _, step := range []struct{ field, sees string }{{"deny", "tools/hidden"}, {"deny", "tools/kind-query"}, {"confirm", "tools/asks"}, {"confirm", "tools/kind-query"}} {
 		v.pressWhat(`document.getElementById("f-` + step.field + `")`)
 		v.press("tools/rules-save")
+		v.press("settings/apply")
 		v.Await(fmt.Sprintf(`[...document.querySelectorAll(".head .state")].some((e) => e.innerText === %q)`, v.words(step.sees)))
 		v.Await(`document.querySelector("main > .note.ok")`)
 		v.wide()
@@ -215,6 +216,8 @@ func TestJourneyToolSettings(t *testing.T) {
 	v.fill("url", where+"/good")
 	v.wide()
 	v.press("tools/server-save")
+	v.Await(`location.pathname.startsWith("/console/settings/-/plan/") && document.body.innerText.includes("mcpServers.spare.url")`) // nothing counts before it was seen
+	v.press("settings/apply")
 	v.Await(`document.querySelector("main > .note.ok")`)
 	v.Await(`[...document.querySelectorAll("#servers h2")].some((e) => e.innerText === "spare" && e.parentElement.querySelector(".state.ok"))`)
 	v.open("tools?source=external&q=find_book")
@@ -226,6 +229,7 @@ func TestJourneyToolSettings(t *testing.T) {
 	}
 	v.Text(`window.confirm = () => true, ""`) // it asks once more
 	v.press("tools/server-remove")
+	v.press("settings/apply")
 	v.Await(`document.querySelector("main > .note.ok") && ![...document.querySelectorAll("#servers h2")].some((e) => e.innerText === "spare")`)
 	v.done()
 }

@@ -1,7 +1,9 @@
 package settings
 
 import (
+	"cmp"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"xiaozhi/console/ui"
@@ -105,6 +107,7 @@ type preview struct {
 	Changes []change
 	State   state
 	Back    string
+	To      string // query that names the page to which it leads; "": that of all settings
 	Left    []left
 	Stale   *stale
 }
@@ -131,10 +134,23 @@ func (p *Page) gone(w http.ResponseWriter, r *http.Request, err error) {
 
 func (p *Page) preview(w http.ResponseWriter, r *http.Request, plan *settings.Plan, f *ui.Form, other *stale) {
 	v := preview{Plan: plan, Changes: changesOf(plan.Changes), State: p.state(r), Back: back(plan.Changes), Stale: other}
+	if to := onward(r); to != "" {
+		v.To, v.Back = "?"+url.Values{"to": {to}}.Encode(), to
+	} else {
+		v.Back += "?plan=" + plan.ID
+	}
 	for _, l := range plan.Left {
 		v.Left = append(v.Left, left{config.Change{Path: l.Path}.Key(), settings.Explain(ui.Lang(r), l.Why)})
 	}
 	p.site.Show(w, r, "settings-plan", ui.Content{Title: p.site.Say(r, "settings/plan"), Data: v, Form: f})
+}
+
+// onward is the page from which a plan was made, where it is not one of the settings; "": it is.
+func onward(r *http.Request) string {
+	if to := r.URL.Query().Get("to"); ui.Inside(to) {
+		return to
+	}
+	return ""
 }
 
 // decide applies a plan, throws it away, or makes it again of what others have set.
@@ -153,18 +169,18 @@ func (p *Page) decide(w http.ResponseWriter, r *http.Request) {
 	case "apply":
 		var done settings.Revision
 		if done, err = p.from.Apply(r.Context(), who, id); err == nil {
-			p.site.Done(w, r, path, "settings/applied", strconv.Itoa(done.N))
+			p.site.Done(w, r, cmp.Or(onward(r), path), "settings/applied", strconv.Itoa(done.N))
 			return
 		}
 	case "again":
 		var again *settings.Plan
 		if again, err = p.from.Again(r.Context(), who, id); err == nil {
-			ui.Redirect(w, r, path+"/-/plan/"+again.ID)
+			ui.Redirect(w, r, path+"/-/plan/"+again.ID+"?"+r.URL.RawQuery)
 			return
 		}
 	default:
 		_ = p.from.Drop(who, id) // it is gone anyway
-		p.site.Done(w, r, back(plan.Changes), "settings/dropped")
+		p.site.Done(w, r, cmp.Or(onward(r), back(plan.Changes)), "settings/dropped")
 		return
 	}
 	if !p.refused(r, f, nil, err) {

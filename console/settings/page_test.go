@@ -167,6 +167,24 @@ func TestChangeByPage(t *testing.T) {
 	}
 }
 
+// TestPlanLeadsBack: a plan that another page has made leads back there, applied or dropped, and never out of the console.
+func TestPlanLeadsBack(t *testing.T) {
+	r := newRig(t, "", "")
+	for _, tt := range []struct{ do, to, want string }{
+		{"apply", "/console/tools/servers", "/console/tools/servers"}, {"drop", "/console/tools/servers", "/console/tools/servers"},
+		{"apply", "//evil.example.org", "/console/settings"}, {"drop", "https://evil.example.org", "/console/settings/agent"}, {"drop", "", "/console/settings/agent"},
+	} {
+		w := r.ask("anna", "POST", "/agent", "en", r.form("/agent", "v-agent.name", "Momo "+tt.do+tt.to))
+		at := strings.TrimPrefix(w.Header().Get("Location"), "/console/settings") + "?" + url.Values{"to": {tt.to}}.Encode()
+		if page := r.get(at); tt.want == tt.to && !strings.Contains(page, `<a class="button second" href="/console/tools/servers">`) {
+			t.Errorf("%+v: %s", tt, page)
+		}
+		if w := r.ask("anna", "POST", at, "en", url.Values{"do": {tt.do}}); w.Header().Get("Location") != tt.want {
+			t.Errorf("%+v: it leads to %s", tt, w.Header().Get("Location"))
+		}
+	}
+}
+
 // TestWrongByPage: what was typed stays, and the mistake stands at its field, in the language of who asks.
 func TestWrongByPage(t *testing.T) {
 	r := newRig(t, "", "")

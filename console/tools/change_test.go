@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ type fakeSettings struct {
 	base   int
 	off    error
 	plan   error
-	done   int
+	done   int // plans
 }
 
 func (s *fakeSettings) Current() *config.Config { return s.config }
@@ -28,13 +29,8 @@ func (s *fakeSettings) Revision() int           { return 7 }
 func (s *fakeSettings) Changeable() error       { return s.off }
 
 func (s *fakeSettings) Plan(_ context.Context, _ account.Person, base int, edits []settings.Edit) (*settings.Plan, error) {
-	s.edits, s.base = edits, base
+	s.edits, s.base, s.done = edits, base, s.done+1
 	return &settings.Plan{ID: "p"}, s.plan
-}
-
-func (s *fakeSettings) Apply(context.Context, account.Person, string) (settings.Revision, error) {
-	s.done++
-	return settings.Revision{N: 8}, nil
 }
 
 // asked returns the edits that were asked for last, a line each, and forgets them.
@@ -74,7 +70,8 @@ func TestRules(t *testing.T) {
 		{herePath + idOf(odd.Tool), []string{"kind", "query", "deny", "yes"}, `tools/kinds/we\[ird\*\\ "query"` + "\n" + `tools/deny ["*.shell.*","clock","external:a/b/we\\[ird\\*\\\\"]`},
 	} {
 		w := v.ask(c.page, append([]string{"do", "rules", "revision", "5"}, c.form...)...)
-		if got := set.asked(); got != c.want || w.Code != 303 || set.base != 5 {
+		next := "/console/settings/-/plan/p?" + url.Values{"to": {c.page}}.Encode() // it is looked at before it counts
+		if got := set.asked(); got != c.want || w.Code != 303 || set.base != 5 || w.Header().Get("Location") != next {
 			t.Errorf("%v: %d, of %d\n%s\nwant\n%s", c.form, w.Code, set.base, got, c.want)
 		}
 	}

@@ -301,12 +301,9 @@ func (p *Page) keepServer(w http.ResponseWriter, r *http.Request, f *ui.Form, v 
 	if err != nil {
 		base = p.set.Revision()
 	}
-	n, err := p.change(r, base, v.edits())
-	if err != nil {
+	if err := p.plan(w, r, base, v.edits(), serversPath); err != nil {
 		p.refusedServer(w, r, f, nameOf(v), err)
-		return
 	}
-	p.site.Done(w, r, serversPath, "tools/server-kept", v.name, strconv.Itoa(n))
 }
 
 // edits lists the changes of settings that the form asks for.
@@ -381,16 +378,13 @@ func plainTexts(all []external.Text) (out []string) {
 
 // switchServer removes a server that was made here, or switches one off or on.
 func (p *Page) switchServer(w http.ResponseWriter, r *http.Request, name, do string) {
-	edit, done := settings.Edit{Path: serversAt(name, "disabled"), Value: do == "off"}, "tools/server-"+do
+	edit := settings.Edit{Path: serversAt(name, "disabled"), Value: do == "off"}
 	if do == "remove" {
-		edit, done = settings.Edit{Path: serversAt(name), Remove: true}, "tools/server-removed"
+		edit = settings.Edit{Path: serversAt(name), Remove: true}
 	}
-	n, err := p.change(r, p.set.Revision(), []settings.Edit{edit})
-	if err != nil {
+	if err := p.plan(w, r, p.set.Revision(), []settings.Edit{edit}, serversPath); err != nil {
 		p.refusedServer(w, r, filledWith(p.set.Current().Tools.External.MCPServers[name]), name, err)
-		return
 	}
-	p.site.Done(w, r, serversPath, done, name, strconv.Itoa(n))
 }
 
 // refusedServer shows the form with the reasons why it was not kept, each at its field.

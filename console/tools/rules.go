@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,6 @@ type Settings interface {
 	Revision() int
 	Changeable() error
 	Plan(ctx context.Context, by account.Person, base int, edits []settings.Edit) (*settings.Plan, error)
-	Apply(ctx context.Context, by account.Person, planID string) (settings.Revision, error)
 }
 
 // rules are the settings of one tool.
@@ -144,28 +144,22 @@ func (p *Page) setRules(w http.ResponseWriter, r *http.Request, f *ui.Form, s si
 		p.site.Done(w, r, s.Path, "tools/unchanged")
 		return
 	}
-	n, err := p.change(r, base, edits)
-	if err != nil {
-		if p.explain(w, r, f, "", err) {
-			p.show(w, r, f, &s, nil)
-		}
-		return
+	if err := p.plan(w, r, base, edits, s.Path); err != nil && p.explain(w, r, f, "", err) {
+		p.show(w, r, f, &s, nil)
 	}
-	p.site.Done(w, r, s.Path, "tools/rules-set", strconv.Itoa(n))
 }
 
-// change carries edits of the settings out, and returns the revision that they make.
-func (p *Page) change(r *http.Request, base int, edits []settings.Edit) (n int, err error) {
+// plan leads to the page on which the edits of settings are looked at before they count, and from there to another one.
+func (p *Page) plan(w http.ResponseWriter, r *http.Request, base int, edits []settings.Edit, then string) error {
 	by := access.PersonOf(r)
 	if err := p.rates.often(by.ID, "settings"); err != nil {
-		return 0, err
+		return err
 	}
 	plan, err := p.set.Plan(r.Context(), by, base, edits)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		ui.Redirect(w, r, ui.Prefix+"settings/-/plan/"+plan.ID+"?"+url.Values{"to": {then}}.Encode())
 	}
-	made, err := p.set.Apply(r.Context(), by, plan.ID)
-	return made.N, err
+	return err
 }
 
 // explain notes in a form why the settings were not changed. Not ok: it has been answered.
