@@ -73,6 +73,7 @@ func (g Door) ShowAgain(w http.ResponseWriter, r *http.Request, shown account.Pr
 	}
 	g.setCookie(w, r, secret)
 	p, err := g.o.Accounts.Session(r.Context(), secret)
+	p.Remote = g.o.Remote(r).String()
 	return As(r, p), err
 }
 

@@ -14,6 +14,14 @@ import (
 // who finds out who asks: by a token, else by a cookie. A page of somebody else can send the cookie along, so what is not
 // a harmless question must come from a page of this server.
 func (g *Guard) who(r *http.Request) (account.Person, error) {
+	p, err := known(g, r)
+	if err == nil {
+		p.Remote = g.o.Remote(r).String()
+	}
+	return p, err
+}
+
+func known(g *Guard, r *http.Request) (account.Person, error) {
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if bearer {
 		return g.program(r, token)

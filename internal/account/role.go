@@ -71,6 +71,7 @@ type Person struct {
 	Scopes []Scope   // of a token; nil: there is a session
 	Proved time.Time // the password was shown last; of a session
 	Second bool      // they have a second factor
+	Remote string    // address from which they ask; "": not known
 
 	session string // its hash
 	id      string // of the token

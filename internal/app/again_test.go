@@ -4,12 +4,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/settings"
+	"xiaozhi/store"
 )
 
 // aged makes all sessions of ann those of somebody who showed the password an hour ago.
@@ -133,6 +135,34 @@ func TestPasswordAgainForPrograms(t *testing.T) {
 		}
 		if got := ask(one.method, one.path, one.body, program); got != one.program {
 			t.Errorf("%s %s by a program: %d, not %d", one.method, one.path, got, one.program)
+		}
+	}
+}
+
+// TestAuditSaysFromWhere: what people do with settings, services and secrets is kept with the address that they ask from.
+func TestAuditSaysFromWhere(t *testing.T) {
+	a, h := changeable(t)
+	c := owned(t, a, h)
+	planned := func(edits string) string {
+		w := c.ask("/console/settings/-/import", url.Values{"base": {strconv.Itoa(a.settings.Revision())}, "long-document": {edits}})
+		if w.Code != http.StatusSeeOther {
+			t.Fatalf("%d\n%.2000s", w.Code, w.Body)
+		}
+		return w.Header().Get("Location")
+	}
+	c.expect(planned("voice: {idle_close: 1m10s}\nproviders: {mine: {type: openai, base_url: http://127.0.0.1:9/v1, api_key: "+pageKey+"}}"), url.Values{"do": {"apply"}}, 303, "/console/settings")
+	c.expect("/console/settings/-/revisions", url.Values{"revision": {"1"}}, 303, "/console/settings/-/revisions")
+	all, err := a.accounts.Audit(t.Context(), store.Page{Limit: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for _, act := range all {
+		seen[act.Act] = act.Remote
+	}
+	for _, act := range []string{"settings.apply", "settings.undo", "secret.set"} {
+		if seen[act] != "127.0.0.1" {
+			t.Errorf("%s: from %q; %v", act, seen[act], seen)
 		}
 	}
 }

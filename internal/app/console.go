@@ -154,7 +154,7 @@ type bookOf struct{ *App }
 func (a bookOf) Claim(ctx context.Context, by account.Person, code string) (string, error) {
 	id, err := a.book.Claim(ctx, code, by.Name)
 	if err == nil {
-		err = a.told(id, a.accounts.Give(ctx, by.Actor(""), id, by.Name))
+		err = a.told(id, a.accounts.Give(ctx, by.Actor(by.Remote), id, by.Name))
 	}
 	return id, err
 }
@@ -351,7 +351,7 @@ func (a setupOf) Accept(ctx context.Context, by account.Person, id string) error
 	if err != nil {
 		return err
 	}
-	return a.accounts.Give(ctx, by.Actor(""), id, by.Name)
+	return a.accounts.Give(ctx, by.Actor(by.Remote), id, by.Name)
 }
 
 // Roles lists the chains that all have.

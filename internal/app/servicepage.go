@@ -29,7 +29,7 @@ func servicesOf(a *App) *services.Services {
 		Voice: func() providers.TTS { return a.cast.main.Load().TTS },
 		Ears:  func() providers.ASR { return a.cast.main.Load().ASR },
 		Audit: func(ctx context.Context, by account.Person, act, object string, outcome error) {
-			a.accounts.Did(ctx, by.Actor(""), act, object, outcome)
+			a.accounts.Did(ctx, by.Actor(by.Remote), act, object, outcome)
 		},
 		Log: a.log,
 	}

@@ -33,7 +33,7 @@ func openSettings(ctx context.Context, a *App, kept *store.Store) error {
 	}
 	if a.accounts != nil {
 		o.Audit = func(ctx context.Context, by account.Person, act, object string, outcome error) {
-			a.accounts.Did(ctx, by.Actor(""), act, object, outcome)
+			a.accounts.Did(ctx, by.Actor(by.Remote), act, object, outcome)
 		}
 	}
 	_, told, _ := o.Sources.Load(config.Layer{}) // what was told already
@@ -77,7 +77,7 @@ func (v settingsVault) Seal(ctx context.Context, by account.Person, name string,
 	}
 	err := v.vault.Put(ctx, name, purpose, value, by.Name)
 	if v.accounts != nil {
-		v.accounts.Did(ctx, by.Actor(""), "secret.set", name, err)
+		v.accounts.Did(ctx, by.Actor(by.Remote), "secret.set", name, err)
 	}
 	return err
 }
