@@ -262,7 +262,7 @@ func (p *Page) explain(w http.ResponseWriter, r *http.Request, f *ui.Form, err e
 		return true
 	}
 	switch {
-	case errors.Is(err, kit.ErrBusy), errors.Is(err, kit.ErrLast):
+	case errors.Is(err, kit.ErrBusy), errors.Is(err, kit.ErrTwo), errors.Is(err, kit.ErrLast):
 		f.Wrong("", kit.Part(err.Error(), lang))
 		return true
 	}

@@ -44,7 +44,7 @@ type Source interface {
 	Arrange(ctx context.Context, by account.Person, base int, o kit.Order) (int, error)
 	Apply(ctx context.Context, by account.Person, plan string) (int, error)
 	Undo(ctx context.Context, by account.Person, n int) error
-	Voices(ctx context.Context, name string) ([]service.Voice, bool, error)
+	Voices(ctx context.Context, by account.Person, name string) ([]service.Voice, bool, error)
 	Sample(ctx context.Context, by account.Person, name, voice string, lang text.Lang) kit.Outcome
 	Clip(person, id string) ([]byte, time.Time, bool)
 }
@@ -288,7 +288,7 @@ func (p *Page) voices(w http.ResponseWriter, r *http.Request) {
 	}
 	search := strings.TrimSpace(r.URL.Query().Get("q"))
 	from := max(0, number(r.URL.Query().Get("from")))
-	all, asked, err := p.from.Voices(r.Context(), name)
+	all, asked, err := p.from.Voices(r.Context(), access.PersonOf(r), name)
 	if err != nil && !p.explain(w, r, f, err) {
 		return
 	}

@@ -232,7 +232,12 @@ func (s *Services) Remove(ctx context.Context, by account.Person, base int, name
 }
 
 // Voices lists the voices of a service. asked says that the service itself was asked.
-func (s *Services) Voices(ctx context.Context, name string) (all []service.Voice, asked bool, err error) {
+func (s *Services) Voices(ctx context.Context, by account.Person, name string) (all []service.Voice, asked bool, err error) {
+	end, err := s.tests.begin(by.ID)
+	if err != nil {
+		return nil, false, err
+	}
+	defer end()
 	ctx, cancel := context.WithTimeout(ctx, s.o.Limit)
 	defer cancel()
 	made := engines.OpenServices(s.o.Settings.Current(), s.o.Log)
@@ -243,13 +248,19 @@ func (s *Services) Voices(ctx context.Context, name string) (all []service.Voice
 
 // Sample has a voice of a service say the sentence, and returns the sound as an outcome.
 func (s *Services) Sample(ctx context.Context, by account.Person, name, voice string, lang text.Lang) Outcome {
+	out := Outcome{Role: service.TTS}
+	end, err := s.tests.begin(by.ID)
+	if err != nil {
+		out.Fault = faultOf(err, false)
+		return out
+	}
+	defer end()
 	if s.o.Audit != nil {
 		s.o.Audit(ctx, by, "service.sample", name+" "+voice, nil)
 	}
 	made := engines.OpenServices(s.o.Settings.Current(), s.o.Log)
 	defer made.Close()
 	t := &trial{s, made, name, by.ID, lang, made.Price(name), made.Free(name), s.o.Settings.Current().Secrets()}
-	out := Outcome{Role: service.TTS}
 	t.part(ctx, made.Try(ctx, name, service.TTS), &out, func(ctx context.Context, one engines.Tried, out *Outcome) error {
 		_, err := t.speak(ctx, named{one.TTS, voice}, out)
 		return err

@@ -56,14 +56,14 @@ type Services struct {
 	o     Options
 	clips *clips
 	held  *held
-	tests chan struct{} // one for each test that runs
+	tests trying
 	usage usages
 }
 
 // New returns them.
 func New(o Options) *Services {
 	o.Limit = cmp.Or(o.Limit, testTime)
-	return &Services{o: o, clips: newClips(), held: &held{}, tests: make(chan struct{}, maxTests)}
+	return &Services{o: o, clips: newClips(), held: &held{}}
 }
 
 // Revision is that of the settings in force.

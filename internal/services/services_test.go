@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -226,6 +227,41 @@ func TestServiceThatHangsIsEnded(t *testing.T) {
 		if o.Role != service.ASR && (o.Fault == nil || o.Fault.ID() != "services/hung") {
 			t.Errorf("%s: %+v", o.Role, o.Fault)
 		}
+	}
+}
+
+// TestFewTestsAtATime: a person tries one service after the other, and few people do at the same time; who is refused reads
+// why, and a test that has ended makes room.
+func TestFewTestsAtATime(t *testing.T) {
+	b := newBench(t, "")
+	b.cloud.Reply(openaitest.Chat, openaitest.Reply{Hang: true}, openaitest.Reply{Hang: true}, openaitest.Reply{Hang: true})
+	one := b.draft("api_key", rightKey)
+	one.Try = []service.Role{service.LLM}
+	people := []account.Person{{ID: "o", Proved: time.Now()}, {ID: "p", Proved: time.Now()}, {ID: "q", Proved: time.Now()}}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for i, who := range people[:maxTests] {
+		running.Go(func() { _, _ = b.Test(ctx, who, one, text.English, 1) })
+		if _, err := b.cloud.Await(t.Context(), openaitest.Chat, i+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.Test(t.Context(), people[0], one, text.English, 1); !errors.Is(err, ErrTwo) {
+		t.Errorf("a second one of the same person: %v", err)
+	}
+	if _, _, err := b.Voices(t.Context(), people[0], "mine"); !errors.Is(err, ErrTwo) {
+		t.Errorf("voices beside it: %v", err)
+	}
+	if _, err := b.Test(t.Context(), people[2], one, text.English, 1); !errors.Is(err, ErrBusy) {
+		t.Errorf("one of too many people: %v", err)
+	}
+	if out := b.Sample(t.Context(), people[2], "mine", "", text.Chinese); out.Fault == nil || out.Fault.In(text.Chinese) != "其他人正在测试服务，请过几秒再试。" {
+		t.Errorf("a sample beside them: %+v", out.Fault)
+	}
+	stop()
+	running.Wait()
+	if _, err := b.Test(t.Context(), people[2], one, text.English, 1); errors.Is(err, ErrBusy) {
+		t.Error("tests that have ended make no room")
 	}
 }
 

@@ -27,12 +27,42 @@ import (
 const (
 	testTime = 10 * time.Second // of each part of a test
 	testRate = 24000            // of sound that people hear, Hz
-	maxTests = 3                // at the same time
+	maxTests = 2                // at the same time, beside the talks
 	maxRuns  = 5                // of one test
 )
 
-// ErrBusy says that others are trying services.
-var ErrBusy = errors.New(message.Both("services/busy"))
+// Why nothing is tried at this moment.
+var (
+	ErrBusy = errors.New(message.Both("services/busy")) // others try services
+	ErrTwo  = errors.New(message.Both("services/two"))  // the same person does
+)
+
+// trying counts the tests that run: one of a person, and few of all, so that those who talk do not wait for them. Its zero
+// value has none.
+type trying struct {
+	mu  sync.Mutex
+	who map[string]bool // by the id of a person
+}
+
+// begin counts a test of a person, and returns what ends it; or [ErrTwo] or [ErrBusy].
+func (t *trying) begin(person string) (end func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.who[person]:
+		return nil, ErrTwo
+	case len(t.who) >= maxTests:
+		return nil, ErrBusy
+	case t.who == nil:
+		t.who = map[string]bool{}
+	}
+	t.who[person] = true
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.who, person)
+	}, nil
+}
 
 // Outcome holds what came of one role of a test.
 type Outcome struct {
@@ -72,12 +102,11 @@ func (r *Report) OK() bool {
 // was typed is used and not kept. The error says why it could not be tried at all, as [MistakesError].
 // With more runs than one, the times are medians of those that worked.
 func (s *Services) Test(ctx context.Context, by account.Person, d Draft, lang text.Lang, runs int) (r *Report, err error) {
-	select {
-	case s.tests <- struct{}{}:
-		defer func() { <-s.tests }()
-	default:
-		return nil, ErrBusy
+	end, err := s.tests.begin(by.ID)
+	if err != nil {
+		return nil, err
 	}
+	defer end()
 	if s.o.Audit != nil {
 		defer func() { s.o.Audit(ctx, by, "service.test", d.Name, err) }()
 	}
