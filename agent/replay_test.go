@@ -17,6 +17,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
 	"xiaozhi/agent/record/replay"
+	"xiaozhi/internal/testall"
 	"xiaozhi/internal/wire"
 )
 
@@ -158,8 +159,8 @@ func kept(scene string) bool {
 }
 
 // A scene that is recorded and replayed gives the same messages and packets,
-// byte for byte, at the same time (docs/behaviours.md 45). Every fourth is
-// played, and those that are kept; all of them with -replay scenes.
+// byte for byte, at the same time (docs/behaviours.md 45). Every tenth is
+// played, every fourth with TEST_ALL, and those that are kept; all of them with -replay scenes.
 func TestReplayScenes(t *testing.T) {
 	files, err := filepath.Glob("testdata/talk/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -167,7 +168,7 @@ func TestReplayScenes(t *testing.T) {
 	}
 	for i, file := range files {
 		scene := strings.TrimSuffix(filepath.Base(file), ".txtar")
-		if i%4 != 0 && !kept(scene) && *replayFile != "scenes" {
+		if i%testall.Pick(4, 10) != 0 && !kept(scene) && *replayFile != "scenes" {
 			continue
 		}
 		t.Run(scene, func(t *testing.T) {

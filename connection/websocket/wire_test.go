@@ -20,6 +20,7 @@ import (
 
 	"xiaozhi/connection"
 	"xiaozhi/connection/identity"
+	"xiaozhi/internal/testall"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 )
@@ -201,7 +202,7 @@ func TestEndlessFragments(t *testing.T) {
 		t.Errorf("ended by %v", err)
 	}
 	in := fragments()
-	in.most = 20 * (maxText + maxOverhead)
+	in.most = testall.Pick(20, 2) * (maxText + maxOverhead)
 	c = looseConn(t, 1, in)
 	c.in.left = 1 << 40
 	c.ws.SetReadLimit(maxText)

@@ -24,6 +24,7 @@ import (
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/roster"
 	"xiaozhi/internal/roster/recordstest"
+	"xiaozhi/internal/testall"
 	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
 	"xiaozhi/providers/providertest"
@@ -180,7 +181,7 @@ func TestAgentChangesUnderLoad(t *testing.T) {
 			}
 		}
 		set(0)
-		const devices, turns = 20, 5
+		devices, turns := testall.Pick(20, 8), testall.Pick(5, 4)
 		var all, changes sync.WaitGroup
 		for i := range devices {
 			id := fmt.Sprintf("24:6f:28:aa:20:%02x", i)

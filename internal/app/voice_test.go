@@ -253,7 +253,7 @@ func TestDictation(t *testing.T) {
 	}
 	var short []speechtest.Clip
 	for _, c := range all {
-		if c.Duration() < 4*time.Second && len(short) < testall.Pick(24, 6) {
+		if c.Duration() < 4*time.Second && len(short) < testall.Pick(24, 3) {
 			short = append(short, c)
 		}
 	}
@@ -287,7 +287,7 @@ func TestSpokenCommands(t *testing.T) {
 				return devicetest.Result{Text: "true"}, nil
 			},
 		})
-		if i%testall.Pick(1, 5) == 0 { // all can be said, a few are
+		if i%testall.Pick(1, 12) == 0 { // all can be said, a few are
 			said = append(said, c)
 		}
 	}
@@ -345,7 +345,7 @@ func TestChineseIsExplained(t *testing.T) {
 
 // TestClientsAreSpokenTo speaks a human prompt twice to every kind of client, in
 // auto mode: one prompt is one turn, and the second is heard without a button. With TEST_ALL it is
-// every kind with every frame size, otherwise each kind and each framing once, and the second prompt to the first of them.
+// every kind with every frame size, otherwise each kind and each framing once, and the second prompt to the first one.
 func TestClientsAreSpokenTo(t *testing.T) {
 	prompt, tools := clip(t, speechtest.Prompts, "vm-msgsaved"), devicetest.NewBoard().Tools()
 	withEngines(t, repeating(), func(ctx context.Context, t *testing.T, h *harness) {
@@ -366,7 +366,7 @@ func TestClientsAreSpokenTo(t *testing.T) {
 			o.DeviceID, o.OpenListen = fmt.Sprintf("24:6f:28:cc:00:%02x", i), true
 			d := h.speaker(ctx, t, o)
 			wg.Go(func() {
-				if err := turns(ctx, d, prompt, testall.Pick(2, map[bool]int{true: 2, false: 1}[i < 2])); err != nil {
+				if err := turns(ctx, d, prompt, testall.Pick(2, map[bool]int{true: 2, false: 1}[i == 0])); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 				if n := received(d, `"mcp"`); n > 0 && (o.NoMCP || o.Profile == devicetest.OldIoT162) {

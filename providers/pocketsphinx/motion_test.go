@@ -2,9 +2,11 @@ package pocketsphinx
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"xiaozhi/internal/speechtest"
+	"xiaozhi/internal/testall"
 )
 
 // waveOf makes seconds of sound: at gives its value, -1 to 1, at a time in seconds.
@@ -47,6 +49,7 @@ func scream(hz float64) func(t float64) float64 {
 func TestNoWordsInNoise(t *testing.T) {
 	t.Parallel()
 	d := borrowDecoder(t)
+	few := []string{"a tone", "a struck chord", "a scream"}
 	for name, pcm := range map[string][]int16{
 		"a low tone":     waveOf(1, func(t float64) float64 { return math.Sin(2 * math.Pi * 220 * t) }),
 		"a tone":         waveOf(1, func(t float64) float64 { return math.Sin(2 * math.Pi * 1000 * t) }),
@@ -55,6 +58,9 @@ func TestNoWordsInNoise(t *testing.T) {
 		"a scream":       waveOf(1, scream(700)),
 		"a high scream":  waveOf(1, scream(1200)),
 	} {
+		if !testall.Running() && !slices.Contains(few, name) {
+			continue
+		}
 		m := hearAll(t, d, inRoom(pcm), nil, func() {})
 		for _, hint := range []string{"", "zh"} {
 			if v := m.judge(hint); v.text != "" && !v.rejected {
