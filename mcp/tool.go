@@ -87,6 +87,7 @@ type Call struct {
 	Arguments string // JSON text; "" means {}
 	Language  string // of the turn, in which a refusal is worded: in Chinese for Chinese, else in English
 	By        Asker
+	Person    bool // a person calls it, outside: tools that are meant for people are found by the name that their source gives them
 }
 
 // Asker says who makes a call.

@@ -351,6 +351,9 @@ func (d *Desk) run(r *http.Request, t row, arguments string, sure bool) (a answe
 	ctx, cancel := context.WithTimeout(mcp.WithInfo(r.Context(), mcp.Info{Language: string(lang), Pictures: true}), callTime)
 	defer cancel()
 	call := mcp.Call{ID: CallPrefix + store.NewID(), Name: t.LLMName, Arguments: arguments, Language: string(lang)}
+	if t.Personal() {
+		call.Name, call.Person = t.Tool.Name, true
+	}
 	began := time.Now()
 	var response mcp.ActionResponse
 	if t.Device == "" {

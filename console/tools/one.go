@@ -95,7 +95,7 @@ func (p *Page) single(r *http.Request) (s single, err error) {
 		return s, err
 	}
 	s.Owner = access.PersonOf(r).Is(account.Owner)
-	s.Live = s.Live && s.Hidden == "" && (s.Device != "" || !s.Tool.NeedsDevice)
+	s.Live = s.Live && (s.Hidden == "" || s.Personal()) && (s.Device != "" || !s.Tool.NeedsDevice)
 	s.Asks = s.row.Listed.Asks != ""
 	s.Fields, s.Whole = fieldsOf(s.Tool.Schema)
 	s.Schema = indented(s.Tool.Schema)

@@ -177,10 +177,12 @@ func listed(source, name, schema string) router.Listed {
 func house() *fakeSource {
 	denied := listed("device", "self.shell.run", "")
 	denied.Hidden, denied.LLMName = "deny: self.shell.*", ""
+	reboot := listed("device", "self.reboot", "")
+	reboot.Hidden, reboot.LLMName = router.ForPeople, ""
 	return &fakeSource{
 		devices: []fleet.Device{{ID: "m1", Name: "kitchen", Owner: "a"}, {ID: "m2", Owner: "b", Board: "box"}},
 		tools: map[string][]router.Listed{
-			"m1": {listed("local", "clock", ""), listed("device", "self.lamp.set", ""), denied},
+			"m1": {listed("local", "clock", ""), listed("device", "self.lamp.set", ""), denied, reboot},
 			"m2": {listed("local", "clock", ""), listed("iot", "Fan.on", "")},
 		},
 		asleep: map[string]bool{"m2": true},
@@ -202,11 +204,11 @@ func TestList(t *testing.T) {
 	s := house()
 	v := visit(t, s, olga)
 	body := v.want(v.ask(path), 200, "Server maps", "kitchen", "its name begins with “set”", "deny: self.shell.*", "Speakers asleep: 1.", `data-topic="tools"`)
-	if got := strings.Join(rowsIn(body), " "); got != "clock self.lamp.set self.shell.run Fan.on find" {
+	if got := strings.Join(rowsIn(body), " "); got != "clock self.lamp.set self.reboot self.shell.run Fan.on find" {
 		t.Errorf("the owner sees %q", got)
 	}
 	for query, want := range map[string]string{
-		"?q=LAMP": "self.lamp.set", "?source=external": "find", "?device=M1": "clock self.lamp.set self.shell.run", "?device=m1&source=device&q=shell": "self.shell.run", "?q=%00": "",
+		"?q=LAMP": "self.lamp.set", "?source=external": "find", "?device=M1": "clock self.lamp.set self.reboot self.shell.run", "?device=m1&source=device&q=shell": "self.shell.run", "?q=%00": "",
 		"?after=zzz": "", "?source=nothing": "",
 	} {
 		if got := strings.Join(rowsIn(v.want(v.ask(path+query), 200)), " "); got != want {
@@ -217,7 +219,7 @@ func TestList(t *testing.T) {
 	v.want(v.ask(path+"?device=other"), 404)
 	v.who = anna
 	body = v.want(v.ask(path), 200)
-	if got := strings.Join(rowsIn(body), " "); got != "clock self.lamp.set self.shell.run" || strings.Contains(body, "/console/tools/servers") {
+	if got := strings.Join(rowsIn(body), " "); got != "clock self.lamp.set self.reboot self.shell.run" || strings.Contains(body, "/console/tools/servers") {
 		t.Errorf("a member sees %q", got)
 	}
 	v.want(v.ask(path+"?device=m2"), 404)
@@ -262,7 +264,7 @@ func TestListMany(t *testing.T) {
 	if got := strings.Join(rowsIn(v.want(v.ask(path), 200, "There are 32 speakers")), " "); got != "clock find" {
 		t.Errorf("%q", got)
 	}
-	if got := strings.Join(rowsIn(v.want(v.ask(path+"?device=m1"), 200)), " "); got != "clock self.lamp.set self.shell.run" {
+	if got := strings.Join(rowsIn(v.want(v.ask(path+"?device=m1"), 200)), " "); got != "clock self.lamp.set self.reboot self.shell.run" {
 		t.Errorf("%q", got)
 	}
 }
@@ -588,4 +590,18 @@ func TestReasons(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("not listed: %v", want)
 	}
+}
+
+// TestForPeople: a tool that is meant for people is marked as such, and called by a person under its own name.
+func TestForPeople(t *testing.T) {
+	s := house()
+	v := visit(t, s, olga)
+	reboot := onPath + "m1/" + idOf(s.tools["m1"][3].Tool)
+	v.want(v.ask(path), 200, "For people only", "The model cannot call it; you can, here.")
+	v.want(v.ask(reboot), 200, "For people only", `name="do" value="call"`)
+	v.want(v.ask(reboot, "do", "call"), 200, `id="answer"`)
+	if c := s.called; len(c) != 1 || c[0].Name != "self.reboot" || !c[0].Person || s.on[0] != "m1" {
+		t.Errorf("called %+v", c)
+	}
+	v.want(v.ask(onPath+"m1/"+idOf(s.tools["m1"][2].Tool), "do", "call"), 422) // what is denied is for nobody
 }

@@ -61,6 +61,9 @@ func (w row) KindWhy() Reason { return kindReason(w.Why) }
 // AsksWhy is why somebody must say yes first.
 func (w row) AsksWhy() Reason { return asksReason(w.Asks) }
 
+// Personal reports whether it is meant for people, who may call it, and hidden from the model for that alone.
+func (w row) Personal() bool { return w.Hidden == router.ForPeople }
+
 // HiddenWhy is why the model is not offered it.
 func (w row) HiddenWhy() Reason { return hiddenReason(w.Hidden) }
 

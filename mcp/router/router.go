@@ -253,6 +253,9 @@ func (rt *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 	p := Prepared{Call: call}
 	placed := rt.placed()
 	i := slices.IndexFunc(placed, func(o placedOffer) bool { return o.LLMName == call.Name })
+	if o, ok := rt.forPeople(call); i < 0 && ok {
+		placed, i = []placedOffer{o}, 0
+	}
 	if i < 0 {
 		p.Offer.Tool.Name = text.Shorten(call.Name, 128)
 		return p, &mcp.ActionResponse{Action: mcp.ActionTypeNotFound, Result: message.In(text.Lang(call.Language), "router/no-tool-named", p.Offer.Tool.Name)}

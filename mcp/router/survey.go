@@ -67,6 +67,23 @@ func (rt *Router) hidden(tool mcp.Tool) Listed {
 	return l
 }
 
+// forPeople returns the tool that is meant for people and that one of them calls. ok is false where there is none.
+func (rt *Router) forPeople(call mcp.Call) (o placedOffer, ok bool) {
+	if !call.Person || !call.By.Outside() {
+		return o, false
+	}
+	for _, s := range rt.flat() {
+		for _, tool := range s.GetAvailableTools() {
+			if tool.UserOnly() && tool.Name == call.Name {
+				l := rt.hidden(tool)
+				l.LLMName = mcp.FunctionName(tool.Name)
+				return placedOffer{Offer: l.Offer, source: s}, true
+			}
+		}
+	}
+	return o, false
+}
+
 // flat lists the sources, those of groups one by one.
 func (rt *Router) flat() []mcp.Source {
 	rt.mu.Lock()

@@ -33,7 +33,23 @@ self.shell.run  control (its name begins with run) job=false asks="" hidden="den
 	if got := list(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+	for name, c := range map[string]struct {
+		call mcp.Call
+		runs bool
+	}{
+		"a person":           {mcp.Call{Name: "self.reboot", By: mcp.ByOutside, Person: true}, true},
+		"a program":          {mcp.Call{Name: "self.reboot", By: mcp.ByProgram}, false},
+		"the model":          {mcp.Call{Name: "self_reboot", Person: true}, false},
+		"one that is denied": {mcp.Call{Name: "self.shell.run", By: mcp.ByOutside, Person: true}, false},
+	} {
+		if p, refused := b.Prepare(c.call); (refused == nil) != c.runs || c.runs && p.Offer.Tool.Name != "self.reboot" {
+			t.Errorf("%s calls a tool for people: %+v", name, refused)
+		}
+	}
 	b.Restrict(Rules{Allow: []string{"exit"}})
+	if _, refused := b.Prepare(mcp.Call{Name: "self.reboot", By: mcp.ByOutside, Person: true}); refused == nil {
+		t.Error("what an agent may not have is called by a person")
+	}
 	if got := list(); !strings.Contains(got, `self.lamp.set  control (its name begins with set) job=true asks="" hidden="allow"`) {
 		t.Errorf("narrowed:\n%s", got)
 	}
