@@ -6,10 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/mail"
@@ -19,7 +16,6 @@ import (
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/fleet"
-	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text/message"
 )
 
@@ -49,19 +45,10 @@ type Options struct {
 	Chains  func(ctx context.Context, whole bool) (any, error)   // how the services are; not whole: without what they have said
 }
 
-// How often a person may have one device say or do something.
-const (
-	actEvery = 3 * time.Second
-	actBurst = 10
-	maxPairs = 4096 // of people and devices of which that is remembered
-)
-
 type api struct {
 	Options
 	within time.Duration // of one write of a stream
-
-	mu    sync.Mutex
-	rates *lru.Cache[string, *rate.Limiter]
+	pace   *access.Pace
 }
 
 // Routes returns the routes, with who may ask them.
@@ -70,7 +57,7 @@ func Routes(o Options) []access.Route {
 }
 
 func newAPI(o Options) *api {
-	return &api{Options: o, within: writeTime, rates: lru.New[string, *rate.Limiter](maxPairs, 0)}
+	return &api{Options: o, within: writeTime, pace: access.NewPace()}
 }
 
 func (a *api) routes() []access.Route {
@@ -122,7 +109,7 @@ func (a *api) services(w http.ResponseWriter, r *http.Request) {
 func (a *api) acting(act string, do func(r *http.Request, id string) (status int, answer any, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id := a.ID(r.PathValue("id"))
-		err := a.often(access.PersonOf(r).ID, id)
+		err := a.pace.Often(access.PersonOf(r).ID, id)
 		var status int
 		var answer any
 		if err == nil {
@@ -135,22 +122,6 @@ func (a *api) acting(act string, do func(r *http.Request, id string) (status int
 		}
 		access.Answer(w, status, answer)
 	}
-}
-
-// often counts what a person has a device do, and reports what is too much.
-func (a *api) often(person, device string) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	key := person + " " + device
-	limiter, ok := a.rates.Get(key)
-	if !ok {
-		limiter = rate.NewLimiter(rate.Every(actEvery), actBurst)
-		a.rates.Put(key, limiter, 0)
-	}
-	if limiter.Allow() {
-		return nil
-	}
-	return &account.TooOftenError{Wait: actEvery}
 }
 
 // failure maps an error of a device to its answer.

@@ -168,7 +168,7 @@ func TestActsOfPrograms(t *testing.T) {
 		}
 	}
 	codes := map[int]int{}
-	for range actBurst + 2 { // one was before
+	for range access.Burst + 2 { // one was before
 		codes[ask("POST "+d+"c/listen", "").Code]++
 	}
 	if codes[http.StatusTooManyRequests] != 3 {

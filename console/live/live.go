@@ -34,6 +34,14 @@ type Topic struct {
 	Parts func(r *http.Request, key string) ([]Part, error)
 }
 
+// Whole is the topic of a page with one live part.
+func Whole(name string, need account.Need, id string, html func(r *http.Request) (string, error)) Topic {
+	return Topic{Name: name, Need: need, Parts: func(r *http.Request, _ string) ([]Part, error) {
+		shown, err := html(r)
+		return []Part{{ID: id, HTML: shown}}, err
+	}}
+}
+
 // Limits of streams.
 const (
 	pace      = 250 * time.Millisecond // between two writings to a stream

@@ -91,10 +91,7 @@ func (p *Page) Topics() []live.Topic {
 	if p.from == nil {
 		return nil
 	}
-	return []live.Topic{{Name: Topic, Need: owners, Parts: func(r *http.Request, _ string) ([]live.Part, error) {
-		html, err := p.site.Fragment(r, "services-chains", p.state(r))
-		return []live.Part{{ID: "chains", HTML: html}}, err
-	}}}
+	return []live.Topic{live.Whole(Topic, owners, "chains", func(r *http.Request) (string, error) { return p.site.Fragment(r, "services-chains", p.state(r)) })}
 }
 
 // state fills the list.

@@ -68,10 +68,7 @@ func (p *Page) Routes() []access.Route {
 
 // Topics lists the live parts.
 func (p *Page) Topics() []live.Topic {
-	return []live.Topic{{Name: Topic, Need: owners, Parts: func(r *http.Request, _ string) ([]live.Part, error) {
-		html, err := p.site.Fragment(r, "settings-state", p.state(r))
-		return []live.Part{{ID: "settings-state", HTML: html}}, err
-	}}}
+	return []live.Topic{live.Whole(Topic, owners, "settings-state", func(r *http.Request) (string, error) { return p.site.Fragment(r, "settings-state", p.state(r)) })}
 }
 
 // state says how the last change goes, and why nothing can be changed.

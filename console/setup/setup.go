@@ -90,10 +90,9 @@ func (p *Page) Routes() []access.Route {
 
 // Topics lists the live parts.
 func (p *Page) Topics() []live.Topic {
-	return []live.Topic{{Name: Topic, Need: owners, Parts: func(r *http.Request, _ string) ([]live.Part, error) {
-		html, err := p.site.Fragment(r, "setup-waiting", p.state(r, "speakers"))
-		return []live.Part{{ID: "waiting", HTML: html}}, err
-	}}}
+	return []live.Topic{live.Whole(Topic, owners, "waiting", func(r *http.Request) (string, error) {
+		return p.site.Fragment(r, "setup-waiting", p.state(r, "speakers"))
+	})}
 }
 
 // state holds the content of a step.

@@ -216,7 +216,7 @@ func (p programs) call(w http.ResponseWriter, r *http.Request) {
 	case t.Asks != "" && device == "" && !order.Sure:
 		err = errUnsure
 	default:
-		err = p.rates.often(access.PersonOf(r).ID, device)
+		err = p.pace.Often(access.PersonOf(r).ID, device)
 	}
 	if err != nil {
 		p.fail(w, r, err)
@@ -309,7 +309,7 @@ func (p programs) known(name string) bool {
 
 func (p programs) test(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	err := p.rates.often(access.PersonOf(r).ID, "servers")
+	err := p.pace.Often(access.PersonOf(r).ID, "servers")
 	if err == nil && !p.known(name) {
 		err = errNoServer
 	}
@@ -330,7 +330,7 @@ func (p programs) test(w http.ResponseWriter, r *http.Request) {
 
 func (p programs) restart(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	err := p.rates.often(access.PersonOf(r).ID, "servers")
+	err := p.pace.Often(access.PersonOf(r).ID, "servers")
 	if err == nil && p.from.RestartServer(name) != nil {
 		err = errNoServer
 	}

@@ -75,7 +75,7 @@ func TestPrograms(t *testing.T) {
 	c.want("POST /api/v1/devices/m1/tools/"+lamp+"/call", "", 400, "api/tool-invalid")
 	s.invalid = ""
 	c.want("POST /api/v1/devices/m1/tools/"+lamp+"/call", "", 200, `"ok":false`)
-	for range actBurst {
+	for range access.Burst {
 		s.called = nil
 		c.mux.ServeHTTP(httptest.NewRecorder(), access.As(httptest.NewRequest("POST", "/api/v1/devices/m1/tools/"+lamp+"/call", nil), olga))
 	}

@@ -271,7 +271,7 @@ func texts(typed map[string]string, before map[string]providers.Secret) map[stri
 
 // tryServer connects once to what was typed.
 func (p *Page) tryServer(w http.ResponseWriter, r *http.Request, f *ui.Form, v *typed) {
-	if err := p.rates.often(access.PersonOf(r).ID, "servers"); err != nil {
+	if err := p.pace.Often(access.PersonOf(r).ID, "servers"); err != nil {
 		p.site.Explain(w, r, f, "", err) // the reason is for everybody
 		p.showForm(w, r, nameOf(v), f, nil)
 		return

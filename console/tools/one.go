@@ -231,7 +231,7 @@ func (p *Page) call(w http.ResponseWriter, r *http.Request, f *ui.Form, s single
 		return
 	}
 	who := access.PersonOf(r)
-	if err := p.rates.often(who.ID, s.Device); err != nil {
+	if err := p.pace.Often(who.ID, s.Device); err != nil {
 		p.site.Explain(w, r, f, "", err) // the reason is for everybody
 		p.show(w, r, f, &s, nil)
 		return

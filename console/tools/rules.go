@@ -152,7 +152,7 @@ func (p *Page) setRules(w http.ResponseWriter, r *http.Request, f *ui.Form, s si
 // plan leads to the page on which the edits of settings are looked at before they count, and from there to another one.
 func (p *Page) plan(w http.ResponseWriter, r *http.Request, base int, edits []settings.Edit, then string) error {
 	by := access.PersonOf(r)
-	if err := p.rates.often(by.ID, "settings"); err != nil {
+	if err := p.pace.Often(by.ID, "settings"); err != nil {
 		return err
 	}
 	plan, err := p.set.Plan(r.Context(), by, base, edits)

@@ -126,7 +126,7 @@ func (p *Page) actServer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name, do := f.Get("server"), f.Get("do")
-	if err := p.rates.often(access.PersonOf(r).ID, "servers"); err != nil {
+	if err := p.pace.Often(access.PersonOf(r).ID, "servers"); err != nil {
 		p.site.Explain(w, r, f, "", err) // the reason is for everybody
 		p.showServers(w, r, f, nil)
 		return

@@ -61,12 +61,12 @@ type Source interface {
 
 // Desk looks at tools and calls them, for pages and programs, which are counted together.
 type Desk struct {
-	from  Source
-	rates *rates
+	from Source
+	pace *access.Pace
 }
 
 // NewDesk returns a desk.
-func NewDesk(from Source) *Desk { return &Desk{from: from, rates: newRates()} }
+func NewDesk(from Source) *Desk { return &Desk{from: from, pace: access.NewPace()} }
 
 // Page shows tools.
 type Page struct {
