@@ -146,16 +146,24 @@ func bases(cfg *config.Config, at []net.Addr) (all []string) {
 
 // Addresses lists what speakers can be given as the OTA address.
 func (a setupOf) Addresses() (all []string) {
-	var at []net.Addr
-	for _, listen := range a.cfg.Server.Listen {
+	for _, base := range bases(a.cfg, a.listened()) {
+		all = append(all, base+"/xiaozhi/ota/")
+	}
+	return all
+}
+
+// listened are the addresses at which the server listens, or will.
+func (a setupOf) listened() (at []net.Addr) {
+	all := a.seen.open
+	if len(all) == 0 {
+		all = a.cfg.Server.Listen
+	}
+	for _, listen := range all {
 		if tcp, err := net.ResolveTCPAddr("tcp", listen); err == nil {
 			at = append(at, tcp)
 		}
 	}
-	for _, base := range bases(a.cfg, at) {
-		all = append(all, base+"/xiaozhi/ota/")
-	}
-	return all
+	return at
 }
 
 // Shut lists the addresses that speakers could be given if the server did not listen at this machine alone.
@@ -163,9 +171,9 @@ func (a setupOf) Shut() (all []string, port string, local bool) {
 	if a.cfg.Server.PublicURL != "" {
 		return nil, "", false
 	}
-	for _, listen := range a.cfg.Server.Listen {
-		tcp, err := net.ResolveTCPAddr("tcp", listen)
-		if err != nil || !tcp.IP.IsLoopback() {
+	for _, at := range a.listened() {
+		tcp, ok := at.(*net.TCPAddr)
+		if !ok || !tcp.IP.IsLoopback() {
 			return nil, "", false
 		}
 		port = cmp.Or(port, strconv.Itoa(tcp.Port))

@@ -95,9 +95,13 @@ func Sentence(words string) string {
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
-// Half returns the lines of a text in Chinese and another language that are in one of them; all of it if that has none of its own.
+// Half returns of a text in Chinese and another language what is in one of them: its lines, or in a line what is before or
+// after the end of the Chinese sentences; all of it if the language has nothing of its own.
 func Half(both string, l Lang) string {
 	var own []string
+	if i := strings.LastIndex(both, "。 "); i > 0 && !strings.ContainsFunc(both[i+len("。 "):], IsCJK) {
+		both = both[:i+len("。")] + "\n" + both[i+len("。 "):]
+	}
 	for line := range strings.Lines(both) {
 		if line = strings.TrimSpace(line); line != "" && strings.ContainsFunc(line, IsCJK) == l.IsChinese() {
 			own = append(own, line)

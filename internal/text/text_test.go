@@ -123,6 +123,8 @@ func TestHalf(t *testing.T) {
 	}{
 		{"停止播放音乐。\nStops the music.", "停止播放音乐。", "Stops the music."},
 		{"Stops.\nAt once.\n\n停止。", "停止。", "Stops.\nAt once."},
+		{"换下一首。马上换。 Plays the next song. At once.", "换下一首。马上换。", "Plays the next song. At once."},
+		{"先说中文。 再说中文", "先说中文。 再说中文", "先说中文。 再说中文"},
 		{"Only this.", "Only this.", "Only this."},
 		{"只有 this", "只有 this", "只有 this"},
 		{"", "", ""},
