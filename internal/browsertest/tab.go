@@ -72,6 +72,12 @@ var expected = []string{
 // patience is how long something may take that a person would wait for. A busy machine takes its time.
 const patience = 30 * time.Second
 
+// How long Await waits until it looks again: first and at most. Each look takes a millisecond of three processes.
+const (
+	soonest = 10 * time.Millisecond
+	latest  = 100 * time.Millisecond
+)
+
 // Tab is a page with cookies of its own. It is for one goroutine, and fails its test where something cannot be done.
 type Tab struct {
 	tb  testing.TB
@@ -267,9 +273,7 @@ func (t *Tab) Await(expression string) {
 	t.tb.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	for pause := soonest; ; pause = min(pause*3/2, latest) {
 		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
 		if ctx.Err() != nil || err != nil && !left(err) {
 			t.tb.Fatalf("browser: waiting for %s: %v%s", expression, err, t.shown())
@@ -277,7 +281,7 @@ func (t *Tab) Await(expression string) {
 		if ok {
 			return
 		}
-		<-tick.C
+		time.Sleep(pause) // a process of its own
 	}
 }
 
@@ -291,10 +295,30 @@ func left(err error) bool {
 	return false
 }
 
-// Click presses an element shortly.
+// Click presses an element shortly. It looks for it again if the part of the page that holds it was shown anew meanwhile.
 func (t *Tab) Click(selector string) {
 	t.tb.Helper()
-	t.Do(chromedp.Click(chromedp.CSS(selector)))
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	for {
+		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil || !exchanged(err) {
+			t.tb.Fatalf("browser: click on %s: %v%s", selector, err, t.shown())
+		}
+	}
+}
+
+// exchanged reports whether something failed because its element was no longer there.
+func exchanged(err error) bool {
+	for _, part := range []string{"Could not find node with given id", "does not have a layout object", "is detached from document"} {
+		if strings.Contains(err.Error(), part) {
+			return true
+		}
+	}
+	return false
 }
 
 // Type types into an element.
