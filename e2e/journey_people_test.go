@@ -141,7 +141,7 @@ func TestJourneyWithoutScript(t *testing.T) {
 		d := s.speaker(t, devicetest.Options{DeviceID: id, Flash: flash}, func(code string) {
 			v.fill("code", "12")
 			v.press("devices/pair-now")
-			v.sees(v.words("pairing/no-code"))
+			v.sees(v.sentence("pairing/no-code"))
 			v.fill("code", code)
 			v.press("devices/pair-now")
 			v.reads("devices/paired")
