@@ -23,6 +23,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/openaitest"
+	"xiaozhi/internal/testall"
 )
 
 // TestFiftyDevicesKeepTheirOwn lets fifty devices talk at once. Each speaks a
@@ -53,8 +54,8 @@ const devicesAtOnce = 50
 func toneOf(i int) float64 { return 300 + 40*float64(i) }
 
 // rounds is how often each device speaks, and said the length of what it says.
-const (
-	rounds = 3
+var (
+	rounds = testall.Pick[time.Duration](3, 1)
 	said   = 960 * time.Millisecond
 )
 
@@ -228,13 +229,14 @@ func samples(raw []byte) []int16 {
 	return pcm
 }
 
-// TestDropsLeaveNothingBehind connects 500 times, and drops the connection
+// TestDropsLeaveNothingBehind connects 500 times or, in make test, 120 times, and drops the connection
 // before the hello, after it, while the model thinks, or in the middle of the
 // reply. Then no more goroutines may live than after a single connection.
 func TestDropsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	needRace(t)
-	const cycles, workers = 500, 10
+	const workers = 10
+	cycles := testall.Pick(500, 120)
 	one := start(t, instant(slowCloud(t)))
 	one.waitReady(limit(t), t)
 	dropAll(t, one, 1, 1)

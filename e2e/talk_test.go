@@ -174,7 +174,6 @@ func TestModelWithTools(t *testing.T) {
 func TestAbortAnywhere(t *testing.T) {
 	t.Parallel()
 	const aborted = 5 // requests that the model is still answering at their abort
-	needRace(t)
 	ctx := limit(t)
 	cloud := startCloud(t)
 	var asked atomic.Int64
@@ -185,7 +184,7 @@ func TestAbortAnywhere(t *testing.T) {
 		}
 		return openaitest.TextEvery(120*time.Millisecond, story...)
 	})
-	s := start(t, setup{race: true, env: cloudEnv(cloud)})
+	s := start(t, setup{env: cloudEnv(cloud)})
 	d := s.dial(ctx, t, devicetest.Options{NoMCP: true, OpenListen: true})
 	for i := range 20 {
 		if err := d.Detect("tell me a long story"); err != nil {
