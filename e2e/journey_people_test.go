@@ -69,8 +69,9 @@ func TestJourneyOwnOnly(t *testing.T) {
 		viewer.reads("overview/today")
 		viewer.lacks("wombat")
 		viewer.open("devices")
-		viewer.sees(mine)
-		viewer.sees(theirs)
+		viewer.reads("devices/counted")
+		viewer.lacks(mine)
+		viewer.lacks(theirs)
 		if viewer.Number(`document.querySelectorAll("main a[href^='/console/devices/'], main form[method=post]").length`) != 0 {
 			t.Error("a viewer is offered what only others may do")
 		}

@@ -51,11 +51,6 @@ func shown(d fleet.Device, p account.Person) Device {
 	return s
 }
 
-// visible reports whether a person may know of a device: owners know all, others their own.
-func visible(d fleet.Device, p account.Person) bool {
-	return p.Role == account.Owner || d.Owner != "" && d.Owner == p.ID
-}
-
 // devices lists a page of devices, the one that was seen first last.
 func (a *api) devices(w http.ResponseWriter, r *http.Request) {
 	page, err := access.PageOf(r)
@@ -70,7 +65,7 @@ func (a *api) devices(w http.ResponseWriter, r *http.Request) {
 	p, list := access.PersonOf(r), DeviceList{Devices: []Device{}}
 	for _, d := range all {
 		at, after := d.First.UnixMilli(), page.Before.At.UnixMilli()
-		if !page.Before.At.IsZero() && (at > after || at == after && d.ID >= page.Before.ID) || !visible(d, p) {
+		if !page.Before.At.IsZero() && (at > after || at == after && d.ID >= page.Before.ID) || !p.Knows(d.Owner) {
 			continue
 		}
 		if len(list.Devices) == page.Limit {
@@ -196,7 +191,7 @@ func (s stream) devices(a *api, r *http.Request, ids map[string]bool) error {
 	p, text := access.PersonOf(r), ""
 	for _, d := range all {
 		if ids == nil || ids[d.ID] {
-			if visible(d, p) {
+			if p.Knows(d.Owner) {
 				text += event("device", shown(d, p))
 			}
 			delete(ids, d.ID)

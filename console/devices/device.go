@@ -43,7 +43,7 @@ func (p *Page) single(r *http.Request, id string) (single, error) {
 		return single{}, err
 	}
 	who := access.PersonOf(r)
-	s := single{row: row{d, shapes[d.State], true, d.Since}, Agents: p.o.Book.Agents(who), Owner: who.Is(account.Owner)}
+	s := single{row: row{d, shapes[d.State], d.Since}, Agents: p.o.Book.Agents(who), Owner: who.Is(account.Owner)}
 	if d.State.Connected() {
 		s.Lines = p.o.Transcript(id)
 		if talks, err := p.o.Find(id); err == nil {

@@ -129,16 +129,23 @@ type listing struct {
 	Devices []row
 	Waiting []row // for somebody to accept them
 	Search  string
-	Owner   bool // may decide about all
-	May     bool // make devices theirs
+	Counts  []count // by state, for who may see no single one
+	Owner   bool    // may decide about all
+	May     bool    // make devices theirs
 }
 
 // row is a device with the words and the shape of its state.
 type row struct {
 	fleet.Device
 	Kind  string
-	Open  bool // who looks may open its page
 	Since time.Time
+}
+
+// count is how many devices are in a state.
+type count struct {
+	State fleet.State
+	Kind  string
+	N     int
 }
 
 // Shape returns the shape in which a state is drawn.
@@ -154,15 +161,18 @@ func (p *Page) listing(r *http.Request, search string) (listing, error) {
 	who := access.PersonOf(r)
 	l := listing{Search: search, Owner: who.Is(account.Owner), May: who.Is(account.Member)}
 	all, err := p.o.Fleet.List(r.Context())
+	if !l.May {
+		l.Counts = counted(all)
+		return l, err
+	}
 	for _, d := range all {
-		mine := who.Is(account.Owner) || d.Owner != "" && d.Owner == who.ID
-		if !mine && (who.Is(account.Member) || d.State == fleet.Waiting) {
-			continue // a viewer sees all states, and no codes
+		if !who.Knows(d.Owner) {
+			continue
 		}
 		if !holds(d, search) && (search == "" || p.o.ID(search) != d.ID) {
 			continue
 		}
-		made := row{d, shapes[d.State], mine, d.Since}
+		made := row{d, shapes[d.State], d.Since}
 		if d.State == fleet.Waiting {
 			l.Waiting = append(l.Waiting, made)
 		} else {
@@ -179,6 +189,22 @@ func (p *Page) listing(r *http.Request, search string) (listing, error) {
 		return 1
 	})
 	return l, err
+}
+
+// counted counts devices by their states.
+func counted(all []fleet.Device) (out []count) {
+	for _, s := range fleet.States() {
+		c := count{State: s, Kind: shapes[s]}
+		for _, d := range all {
+			if d.State == s {
+				c.N++
+			}
+		}
+		if c.N > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // holds reports whether a device is one that is searched for.

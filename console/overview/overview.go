@@ -108,7 +108,7 @@ func (p *Page) state(r *http.Request) (s state, err error) {
 	}
 	for i := range s.Connected {
 		if !s.May { // a viewer sees that it works, and nothing that was said
-			s.Connected[i].Words, s.Connected[i].ID = "", ""
+			s.Connected[i].Words, s.Connected[i].ID, s.Connected[i].Name = "", "", ""
 		}
 	}
 	if s.Known, err = p.from.Known(ctx, person); err != nil {

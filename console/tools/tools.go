@@ -147,7 +147,7 @@ func (d *Desk) mine(r *http.Request) (all []fleet.Device, err error) {
 	who := access.PersonOf(r)
 	known, err := d.from.Devices(r.Context())
 	for _, one := range known {
-		if who.Is(account.Owner) || who.Is(account.Member) && one.Owner != "" && one.Owner == who.ID {
+		if who.Knows(one.Owner) {
 			all = append(all, one)
 		}
 	}

@@ -80,6 +80,12 @@ type Person struct {
 // Is reports whether a person has a role, or one that includes it.
 func (p Person) Is(r Role) bool { return atLeast(p.Role, r) }
 
+// Knows reports whether a person may know of a device with its name and address, whose owner has the id owner, "" is nobody:
+// owners know all, members their own. Viewers see states and counts alone.
+func (p Person) Knows(owner string) bool {
+	return p.Is(Owner) || p.Is(Member) && owner != "" && owner == p.ID
+}
+
 // Has reports whether a session is the one by which the person asks.
 func (p Person) Has(s store.Session) bool { return p.session != "" && p.session == s.Hash }
 

@@ -130,7 +130,7 @@ func (s agentStock) Devices(r *http.Request) (all []agents.Device) {
 		s.app.log.Warn("devices are not known", "err", err)
 	}
 	for _, d := range known {
-		if d.State != fleet.Waiting && d.State != fleet.Refused && (who.Is(account.Owner) || d.Owner != "" && d.Owner == who.ID) {
+		if d.State != fleet.Waiting && d.State != fleet.Refused && who.Knows(d.Owner) {
 			all = append(all, agents.Device{ID: d.ID, Name: d.Name})
 		}
 	}
