@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,9 +37,6 @@ type serverForm struct {
 
 // kept stands for a secret that stays as it is.
 const kept = "••••"
-
-// serverName is what a server may be called.
-var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
 
 // serversAt is the place of servers in the settings.
 func serversAt(name ...string) []string {
@@ -169,7 +165,7 @@ func (p *Page) read(r *http.Request, f *ui.Form, v *typed) {
 	if !v.is {
 		v.name = f.Get("name")
 		switch _, taken := c.Tools.External.MCPServers[v.name]; {
-		case !serverName.MatchString(v.name):
+		case !config.GoodServer(v.name):
 			say("name", "tools/bad-server-name")
 		case taken:
 			say("name", "tools/server-taken")

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/settings"
@@ -57,16 +56,6 @@ type MistakesError struct{ All []Mistake }
 // Error counts them.
 func (e *MistakesError) Error() string { return fmt.Sprintf("%d mistakes", len(e.All)) }
 
-// goodName reports whether a section may have a name that somebody types.
-func goodName(name string) bool {
-	for _, r := range name {
-		if r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			return false
-		}
-	}
-	return name != "" && len(name) <= 64 && name != "auto" && name != "none" && name != "add"
-}
-
 // edits makes changes of the settings of what was typed, with the secrets in it.
 func (s *Services) edits(d Draft) (all []settings.Edit, err error) {
 	cfg := s.o.Settings.Current()
@@ -80,7 +69,7 @@ func (s *Services) edits(d Draft) (all []settings.Edit, err error) {
 	case !known:
 		mistake("", "services/no-kind", d.Type)
 		return nil, wrong
-	case d.New && !goodName(d.Name):
+	case d.New && !config.GoodSection(d.Name):
 		mistake("name", "services/bad-name")
 	case d.New && section:
 		mistake("name", "services/name-taken", d.Name)

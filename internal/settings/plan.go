@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -139,11 +140,52 @@ func checkEdits(now *config.Config, edits []Edit) error {
 		if len(e.Path) == 0 || slices.Contains(e.Path, "") {
 			return invalid(e.Path, "settings/no-path")
 		}
+		if err := checkNames(now, e); err != nil {
+			return err
+		}
 		if pin := now.PinnedAt(e.Path); !e.Remove && pin.Layer > config.LayerConsole {
 			return &PinnedError{e.Path, pin}
 		}
 	}
 	return nil
+}
+
+// checkNames refuses what an edit names as nothing may be named. What is there keeps its name.
+func checkNames(now *config.Config, e Edit) error {
+	if e.Remove {
+		return nil
+	}
+	for _, place := range config.NamedByPeople() {
+		for _, name := range namesBelow(e, place.At) {
+			if !place.Good(name) && !exists(now, append(slices.Clone(place.At), name)) {
+				return invalid(place.At, place.Bad) // without the name, which may be anything
+			}
+		}
+	}
+	return nil
+}
+
+// namesBelow lists what an edit names below a place.
+func namesBelow(e Edit, at []string) []string {
+	n := min(len(e.Path), len(at))
+	if !slices.Equal(e.Path[:n], at[:n]) {
+		return nil
+	}
+	if len(e.Path) > len(at) {
+		return e.Path[n : n+1]
+	}
+	v := e.Value
+	for _, name := range at[n:] {
+		m, _ := v.(map[string]any)
+		v = m[name]
+	}
+	m, _ := v.(map[string]any)
+	return slices.Sorted(maps.Keys(m))
+}
+
+// exists reports whether anything is set below a path.
+func exists(now *config.Config, path []string) bool {
+	return slices.ContainsFunc(now.Values(), func(v config.Value) bool { return len(v.Path) > len(path) && slices.Equal(v.Path[:len(path)], path) })
 }
 
 // rebased returns what is in force, if edits of a revision can be made of it: nobody has changed the same keys since.
