@@ -65,15 +65,21 @@ func TestJourneyServices(t *testing.T) {
 			t.Helper()
 			v.Await(fmt.Sprintf(`[...document.querySelectorAll("#chains [aria-labelledby=h-tts] li a")].map((a) => a.innerText).join() === %q`, strings.Join(want, ",")))
 		}
+		moved := func(revision int, want ...string) { // the answer is there too, not only what others are shown
+			t.Helper()
+			v.Await(fmt.Sprintf(`location.search === "?undo=%d"`, revision))
+			order(want...)
+		}
 		order("mine", "local")
 		v.Focus(`#down-tts-mine`)
 		v.HoldKey(" ", "Space")()
-		order("local", "mine")
+		moved(2, "local", "mine")
 		v.Await(`document.activeElement.id === "up-tts-mine"`) // there is no way down any more
 		v.HoldKey(" ", "Space")()
-		order("mine", "local")
+		moved(3, "mine", "local")
 		v.press("services/undo")
 		order("local", "mine")
+		v.Await(`location.search !== "?undo=3"`)
 		v.Text(`(() => {
 			const rows = [...document.querySelectorAll("#chains [aria-labelledby=h-tts] li")], with_ = { bubbles: true, cancelable: true, dataTransfer: new DataTransfer() };
 			rows[1].querySelector(".grip").dispatchEvent(new DragEvent("dragstart", with_));
