@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"reflect"
@@ -256,6 +257,40 @@ func TestAgentsOfDevices(t *testing.T) {
 		want(t, s.Devices.Commit(ctx, DeviceChange{Drop: []string{"nobody"}}), nil)
 		if n, err := s.Agents.Changes(ctx); n != 7 || err != nil { // what failed, and who had none, does not count
 			t.Errorf("%d changes, %v", n, err)
+		}
+	})
+}
+
+// TestOldSettingsGo: so many revisions are kept as can be undone, and what the oldest of those was made of.
+func TestOldSettingsGo(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		err := s.db.change(ctx, func(tx *sql.Tx) error {
+			for i := range KeptRevisions + 20 {
+				r := SettingsRevision{ID: i + 1, BaseID: i, Doc: "d", State: SettingsPast, At: at(i)}
+				if r.ID == KeptRevisions+20 {
+					r.State = SettingsActive
+				}
+				if _, err := execIn(ctx, tx, insert("settings_revisions", settingsColumns), r.fields()...); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		want(t, err, nil)
+		id, err := s.Settings.Save(ctx, SettingsRevision{BaseID: KeptRevisions + 20, Doc: "new"}, "")
+		want(t, err, nil)
+		oldest := id - KeptRevisions
+		if one, err := s.Settings.Get(ctx, oldest); err != nil || one.ID != oldest {
+			t.Errorf("what the oldest was made of: %+v %v", one, err)
+		}
+		_, err = s.Settings.Get(ctx, oldest-1)
+		want(t, err, ErrNotFound)
+		if n, err := count(ctx, s.db.read, "SELECT COUNT(*) FROM settings_revisions"); err != nil || n != KeptRevisions+1 {
+			t.Errorf("%d are kept, %v", n, err)
+		}
+		if now, err := s.Settings.Active(ctx); err != nil || now.ID != id || now.Doc != "new" {
+			t.Errorf("in force: %+v %v", now, err)
 		}
 	})
 }

@@ -63,7 +63,11 @@ func (t *Settings) List(ctx context.Context, before, limit int) ([]SettingsRevis
 	return list[SettingsRevision](ctx, t.db.read, selectSettings+" WHERE id < $1 ORDER BY id DESC LIMIT $2", before, min(limit, MaxPage))
 }
 
-// Save makes a revision the active one and returns its id. It must have been made of the active one, which is past or,
+// KeptRevisions is how many revisions of the settings can be looked at and undone. One more is kept: what the oldest of them
+// was made of.
+const KeptRevisions = 500
+
+// Save makes a revision the active one and returns its id; those that are too old are dropped. It must have been made of the active one, which is past or,
 // with a reason why, undone from then on; else [ErrConflict].
 func (t *Settings) Save(ctx context.Context, s SettingsRevision, whyUndone string) (id int, err error) {
 	err = t.db.change(ctx, func(tx *sql.Tx) error {
@@ -92,7 +96,10 @@ func (t *Settings) Save(ctx context.Context, s SettingsRevision, whyUndone strin
 		}
 		s.ID, s.State, s.At = last+1, SettingsActive, orNow(s.At, t.db.clock)
 		id = s.ID
-		_, err = execIn(ctx, tx, insert("settings_revisions", settingsColumns), s.fields()...)
+		if _, err := execIn(ctx, tx, insert("settings_revisions", settingsColumns), s.fields()...); err != nil {
+			return err
+		}
+		_, err = execIn(ctx, tx, "DELETE FROM settings_revisions WHERE id < $1 AND state <> 'active'", s.ID-KeptRevisions)
 		return err
 	})
 	return id, err

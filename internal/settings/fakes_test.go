@@ -17,8 +17,9 @@ import (
 
 // records keep revisions as the store does.
 type records struct {
-	mu  sync.Mutex
-	all []store.SettingsRevision
+	mu   sync.Mutex
+	all  []store.SettingsRevision
+	gone int // the oldest ones that are dropped
 }
 
 func (r *records) Active(context.Context) (store.SettingsRevision, error) {
@@ -33,7 +34,7 @@ func (r *records) Active(context.Context) (store.SettingsRevision, error) {
 func (r *records) Get(_ context.Context, id int) (store.SettingsRevision, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if id < 1 || id > len(r.all) {
+	if id <= r.gone || id > len(r.all) {
 		return store.SettingsRevision{}, store.ErrNotFound
 	}
 	return r.all[id-1], nil
@@ -46,6 +47,7 @@ func (r *records) List(_ context.Context, before, limit int) ([]store.SettingsRe
 	if before > 0 {
 		all = all[:min(before-1, len(all))]
 	}
+	all = all[min(r.gone, len(all)):]
 	slices.Reverse(all)
 	return all[:min(limit, len(all))], nil
 }

@@ -80,6 +80,9 @@ func (p past) list(ctx context.Context, before, limit int) ([]Revision, error) {
 	}
 	revisions := make([]Revision, 0, len(all))
 	for i, r := range all[:min(len(all), limit)] {
+		if i+1 == len(all) && r.BaseID != 0 { // kept for the one after it alone: what it was made of is dropped
+			break
+		}
 		after, _ := readLayer(r.Doc) // of one that is broken, nothing is shown
 		was := layer{}
 		if i+1 < len(all) && all[i+1].ID == r.BaseID {

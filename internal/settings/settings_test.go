@@ -175,6 +175,30 @@ func TestTwoEditors(t *testing.T) {
 	})
 }
 
+// TestOldRevisionsAreGone: what was dropped is neither listed nor undone, and all that is listed can be undone.
+func TestOldRevisionsAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, "", "")
+		defer b.end()
+		for i, name := range []string{"One", "Two", "Three", "Four", "Five"} {
+			b.change(anna(), i, set("agent.name", name))
+		}
+		b.records.mu.Lock()
+		b.records.gone = 2
+		b.records.mu.Unlock()
+		all, err := b.Revisions(t.Context(), 0, 10)
+		if err != nil || len(all) != 2 || all[1].N != 4 || len(all[1].Changes) != 1 || all[1].Changes[0].Old != "Three" {
+			t.Fatalf("%+v %v", all, err)
+		}
+		if _, err := b.Undo(t.Context(), anna(), 3); !errors.Is(err, ErrNoneSuch) {
+			t.Errorf("one whose ground is dropped: %v", err)
+		}
+		if _, err := b.Undo(t.Context(), anna(), 5); err != nil || b.Current().Agent.Name != "Four" {
+			t.Errorf("the one in force: %v, %q", err, b.Current().Agent.Name)
+		}
+	})
+}
+
 func TestPlansEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, "", "")
