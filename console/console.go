@@ -93,9 +93,7 @@ func New(p Parts) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	if site, err = site.With(ui.Options{Name: p.Name, Zone: p.Zone, Version: p.Version, Explain: p.Explain, Log: p.Log}); err != nil {
-		return nil, err
-	}
+	site = site.With(ui.Options{Name: p.Name, Zone: p.Zone, Version: p.Version, Explain: p.Explain, Log: p.Log})
 	door := access.Door{Guard: p.Guard}
 	checkup := doctor.New(site, p.Doctor)
 	c := &Console{door: door, site: site, phone: checkup.ShowPhone}

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/internal/access"
@@ -53,7 +54,7 @@ type Site struct {
 // tongue holds the parts that pages in one language are made of.
 type tongue struct {
 	words     lexicon
-	templates *template.Template
+	templates func() (*template.Template, error) // made when the first page is shown
 }
 
 // New returns a site, or says which template, text or file is wrong.
@@ -84,11 +85,11 @@ func New(o Options) (*Site, error) {
 		}
 		s.tongue[lang] = tongue{words: words}
 	}
-	return s.With(o)
+	return s.With(o), nil
 }
 
 // With returns a site of the same templates, texts and files, which are not read again, with other options.
-func (s *Site) With(o Options) (*Site, error) {
+func (s *Site) With(o Options) *Site {
 	if o.Name == nil {
 		o.Name = func() string { return "xiaozhi" }
 	}
@@ -100,13 +101,15 @@ func (s *Site) With(o Options) (*Site, error) {
 	}
 	other := &Site{o: o, parsed: s.parsed, tongue: map[text.Lang]tongue{}, assets: s.assets, hash: s.hash}
 	for lang, t := range s.tongue {
-		all, err := s.parsed.Clone()
-		if err != nil {
-			return nil, err
-		}
-		other.tongue[lang] = tongue{t.words, all.Funcs(other.funcs(lang, t.words))}
+		other.tongue[lang] = tongue{t.words, sync.OnceValues(func() (*template.Template, error) {
+			all, err := s.parsed.Clone()
+			if err != nil {
+				return nil, err
+			}
+			return all.Funcs(other.funcs(lang, t.words)), nil
+		})}
 	}
-	return other, nil
+	return other
 }
 
 // collect takes the assets of a folder.
@@ -231,7 +234,11 @@ func (s *Site) Fragment(r *http.Request, name string, data any) (string, error) 
 
 func (s *Site) render(v *View, name string) ([]byte, error) {
 	var b bytes.Buffer
-	if err := s.tongue[v.Lang].templates.ExecuteTemplate(&b, name, v); err != nil {
+	templates, err := s.tongue[v.Lang].templates()
+	if err != nil {
+		return nil, err
+	}
+	if err := templates.ExecuteTemplate(&b, name, v); err != nil {
 		return nil, fmt.Errorf("page %s: %w", name, err)
 	}
 	return b.Bytes(), nil
