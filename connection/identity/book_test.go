@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/lockout"
+	"xiaozhi/internal/testall"
 )
 
 const (
@@ -837,7 +838,7 @@ func TestFullOfProven(t *testing.T) {
 			id := fmt.Sprint("device", n)
 			r.byID[id] = &entry{Record: Record{ID: id, Address: id, State: Paired, By: byNobody, Tokens: Tokens{Used: "x"}}}
 		}
-		for n := range 200 {
+		for n := range testall.Pick(200, 20) {
 			v := home(fmt.Sprint("new", n), clientA)
 			p, g := r.ota(v), r.Arrive(v)
 			if mode == Open && (p.Away != nil || g.Away != nil) {

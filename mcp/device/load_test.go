@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"xiaozhi/internal/testall"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/router"
 )
@@ -118,7 +119,7 @@ func TestHouse(t *testing.T) {
 			wg.Go(func() {
 				defer d.stop()
 				synctestSettle(d)
-				for n := range 20 {
+				for n := range testall.Pick(20, 6) {
 					wg.Go(func() {
 						began := time.Now()
 						if err := d.call(t.Context(), n); err != nil {

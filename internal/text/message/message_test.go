@@ -64,13 +64,18 @@ func TestUse(t *testing.T) {
 	}
 	pages := "\n" + strings.Join(pageTexts(t), "\n") + "\n"
 	asked := regexp.MustCompile(`message\.(?:In|Both|List)\((?:[^"()\n]|\([^"()\n]*\))*"([^"]*)"|"(\w+)/[a-z0-9-]+"`)
-	for _, m := range asked.FindAllStringSubmatch(program.String(), -1) {
-		id := m[1]
-		if areas[m[2]] {
-			id = strings.Trim(m[0], `"`)
+	for line := range strings.SplitSeq(program.String(), "\n") {
+		if !strings.Contains(line, "/") && !strings.Contains(line, "message.") { // most lines: patterns are slow
+			continue
 		}
-		if id != "" && !slices.Contains(all, id) && !strings.Contains(pages, "\n"+id+"\n") {
-			t.Errorf("%s is not in the catalogue", id)
+		for _, m := range asked.FindAllStringSubmatch(line, -1) {
+			id := m[1]
+			if areas[m[2]] {
+				id = strings.Trim(m[0], `"`)
+			}
+			if id != "" && !slices.Contains(all, id) && !strings.Contains(pages, "\n"+id+"\n") {
+				t.Errorf("%s is not in the catalogue", id)
+			}
 		}
 	}
 }
