@@ -102,7 +102,7 @@ func TestJourneyPasswordLost(t *testing.T) {
 
 		v := l.visit(t, s, "", "users/me")
 		v.login(name, "forgotten it all")
-		v.sees(v.words("account/bad-login"))
+		v.sees(v.sentence("account/bad-login"))
 		if kept := v.Text(`document.getElementById("f-name").value`); kept != name {
 			t.Errorf("of the name %q is left", kept)
 		}
