@@ -68,7 +68,8 @@ test-all: ## before a release: make test, storms, quality of recognition, all of
 	@$(MAKE) --no-print-directory test
 	TEST_ALL=1 go test -race -parallel 4 -timeout 60m -skip '^TestQuality$$' $$(go list ./... | grep -v '/e2e$$')
 	@$(MAKE) --no-print-directory quality
-	TEST_ALL=1 go test -race -parallel 4 -timeout 60m ./e2e
+	TEST_ALL=1 go test -race -parallel 4 -timeout 60m -skip '$(BROWSER)' ./e2e
+	TEST_ALL=1 go test -race -parallel 4 -timeout 60m -run '$(BROWSER)' ./e2e
 	@scripts/conformance.sh
 
 contract: ## all providers against the contract of their role, as a table: each service beside each fault; make contract ARGS=-race
