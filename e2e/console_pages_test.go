@@ -77,10 +77,31 @@ const wider = `(() => {
   return out.slice(0, 8);
 })()`
 
+// spaced sets letters, words, lines and paragraphs as wide apart as readers may want them (WCAG 1.4.12).
+const spaced = `(() => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync("* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important } p { margin-bottom: 2em !important }");
+  document.adoptedStyleSheets = [sheet];
+  return "";
+})()`
+
+// cutOff says which texts of a page are cut by what they stand in. What is for ears alone, and excerpts, are short on purpose.
+const cutOff = `(() => {
+  const out = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const style = getComputedStyle(e), hides = (how) => how === "hidden" || how === "clip";
+    if (!e.checkVisibility() || e.closest(".visually, svg, .agent-begin") || style.clipPath !== "none" || !e.textContent.trim()) { continue; }
+    if (hides(style.overflowX) && e.scrollWidth > e.clientWidth + 1 || hides(style.overflowY) && e.scrollHeight > e.clientHeight + 1) {
+      out.push(e.tagName + "." + e.className + " " + e.textContent.trim().slice(0, 40));
+    }
+  }
+  return out.slice(0, 8);
+})()`
+
 // TestConsolePages looks at every page as English, light and wide, or as Chinese, dark and narrow; with both, if each look is asked
 // for: it is not heavier than its budget, and asks for nothing but itself when it was looked at before; the keys go through it in
-// order; in widths from 320 px on nothing is wider than the window; no rule of WCAG 2.2 A and AA is broken, nothing comes from
-// elsewhere, and the browser complains of nothing.
+// order; in widths from 320 px on nothing is wider than the window, and no text is cut where letters and lines stand wide apart; no
+// rule of WCAG 2.2 A and AA is broken, nothing comes from elsewhere, and the browser complains of nothing.
 func TestConsolePages(t *testing.T) {
 	t.Parallel()
 	b := browsertest.Need(t, browser)
@@ -121,8 +142,20 @@ func TestConsolePages(t *testing.T) {
 						t.Errorf("%s at %d px: %s", path, width, what)
 					}
 				}
+				tab.Text(spaced)
+				for _, width := range []int64{1280, 320} {
+					tab.Screen(width, 800, l.dark)
+					for _, what := range append(tab.List(wider), tab.List(cutOff)...) {
+						t.Errorf("%s at %d px, with letters wide apart: %s", path, width, what)
+					}
+				}
 			}
 			tab.Clean()
+			tab.Text(`document.querySelector("main").insertAdjacentElement("beforeend", document.createElement("p")).textContent = "cut", ""`)
+			tab.Text(`(() => { const e = document.querySelector("main > p:last-child"); e.style.height = "4px"; e.style.overflow = "hidden"; return ""; })()`)
+			if found := tab.List(cutOff); len(found) != 1 || !strings.Contains(found[0], "cut") {
+				t.Errorf("a text that is cut: %q", found)
+			}
 			if axe != "" {
 				tab.Text(`document.querySelector("main").append(document.createElement("input")), ""`)
 				if found := tab.Broken(axe); len(found) != 1 || !strings.Contains(found[0], "label") {
