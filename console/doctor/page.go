@@ -320,9 +320,14 @@ func (p *Page) contactState(r *http.Request, id string) contactState {
 }
 
 func (p *Page) showContact(w http.ResponseWriter, r *http.Request) {
+	sent, err := access.Choice(r, "sent", contact.StepNames()...)
+	if err != nil {
+		p.site.Refused(w, r, err)
+		return
+	}
 	id := p.device(r)
 	s := p.contactState(r, id)
-	if at, ok := contact.ParseStep(r.URL.Query().Get("sent")); ok {
+	if at, ok := contact.ParseStep(sent); ok {
 		s.Sent, s.SentIn = p.from.Doctor().Contacts().Raw(id, at), s.Contact.Steps[at].Title
 	}
 	title := id

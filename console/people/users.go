@@ -135,6 +135,11 @@ func leveled(line, least string) bool {
 }
 
 func (p *Page) server(w http.ResponseWriter, r *http.Request) {
-	t := p.lines(r.URL.Query().Get("level"), r.URL.Query().Get("q"))
+	level, err := access.Choice(r, "level", "warn", "error")
+	if err != nil {
+		p.site.Refused(w, r, err)
+		return
+	}
+	t := p.lines(level, r.URL.Query().Get("q"))
 	p.site.Show(w, r, "log-server", ui.Content{Title: p.site.Say(r, "people/server-log"), Data: t, Form: ui.Filled("q", t.Search, "level", t.Level)})
 }

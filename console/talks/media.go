@@ -59,10 +59,15 @@ func (t *Talks) media(w http.ResponseWriter, r *http.Request) {
 		access.Refuse(w, http.StatusNotFound, "talks/side", message.Both("talks/side"))
 		return
 	}
+	as, err := access.Choice(r, "as", "opus", "wav")
+	if err != nil {
+		t.o.Guard.Fail(w, r, err)
+		return
+	}
 	t.listens(r, &talk, turn.ID)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
-	if side != sideBoth && r.URL.Query().Get("as") == "opus" {
+	if side != sideBoth && as == "opus" {
 		err = t.opus(w, r, &turn, side)
 	} else {
 		err = t.wav(w, r, &turn, side)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"xiaozhi/console/ui"
@@ -166,12 +165,11 @@ var (
 )
 
 func (p programs) list(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	f := filter{Search: strings.TrimSpace(q.Get("q")), Source: q.Get("source"), After: q.Get("after")}
-	if device := strings.TrimSpace(q.Get("device")); device != "" {
-		f.Device = p.from.DeviceID(device)
+	f, err := p.asked(r)
+	var l listing
+	if err == nil {
+		l, err = p.listing(r, f)
 	}
-	l, err := p.listing(r, f)
 	if err != nil {
 		p.fail(w, r, err)
 		return
@@ -250,12 +248,14 @@ func read(r *http.Request, into any) error {
 
 func (p programs) calls(w http.ResponseWriter, r *http.Request) {
 	page, err := access.PageOf(r)
+	q, who, f := r.URL.Query(), access.PersonOf(r), store.CallFilter{}
+	if err == nil {
+		f, err = callsAsked(r)
+	}
 	if err != nil {
 		p.fail(w, r, err)
 		return
 	}
-	q, who := r.URL.Query(), access.PersonOf(r)
-	f := store.CallFilter{Tool: strings.TrimSpace(q.Get("tool")), Source: q.Get("source"), Failed: q.Get("failed") == "1"}
 	if device := q.Get("device"); device != "" {
 		f.Device = p.from.DeviceID(device)
 	}

@@ -37,14 +37,30 @@ type callLog struct {
 	Owner    bool
 }
 
+// callsAsked reads which calls an address asks for, their device apart.
+func callsAsked(r *http.Request) (f store.CallFilter, err error) {
+	f.Tool = strings.TrimSpace(r.URL.Query().Get("tool"))
+	if f.Source = r.URL.Query().Get("source"); !strings.HasPrefix(f.Source, "external:") { // that is one of them
+		f.Source, err = access.Choice(r, "source", families...)
+	}
+	if err == nil {
+		f.Failed, err = access.Switch(r, "failed")
+	}
+	return f, err
+}
+
 // calls shows the log: members that of their own devices.
 func (p *Page) calls(w http.ResponseWriter, r *http.Request) {
 	q, who := r.URL.Query(), access.PersonOf(r)
+	asked, err := callsAsked(r)
+	if err != nil {
+		p.site.Refused(w, r, err)
+		return
+	}
 	l := callLog{
-		Tool: strings.TrimSpace(q.Get("tool")), Source: q.Get("source"), Device: strings.TrimSpace(q.Get("device")), Failed: q.Get("failed") == "1",
+		Tool: asked.Tool, Source: asked.Source, Device: strings.TrimSpace(q.Get("device")), Failed: asked.Failed,
 		Owner: who.Is(account.Owner), Families: families,
 	}
-	var err error
 	if l.Devices, err = p.mine(r); err != nil {
 		p.site.Refused(w, r, err)
 		return

@@ -167,13 +167,23 @@ func (d *Desk) listing(r *http.Request, f filter) (listing, error) {
 	return l, nil
 }
 
-func (p *Page) list(w http.ResponseWriter, r *http.Request) {
+// asked reads which tools an address asks for.
+func (d *Desk) asked(r *http.Request) (f filter, err error) {
 	q := r.URL.Query()
-	f := filter{Search: strings.TrimSpace(q.Get("q")), Source: q.Get("source"), After: q.Get("after")}
+	f = filter{Search: strings.TrimSpace(q.Get("q")), After: q.Get("after")}
 	if device := strings.TrimSpace(q.Get("device")); device != "" {
-		f.Device = p.from.DeviceID(device)
+		f.Device = d.from.DeviceID(device)
 	}
-	l, err := p.listing(r, f)
+	f.Source, err = access.Choice(r, "source", families...)
+	return f, err
+}
+
+func (p *Page) list(w http.ResponseWriter, r *http.Request) {
+	f, err := p.asked(r)
+	var l listing
+	if err == nil {
+		l, err = p.listing(r, f)
+	}
 	if err != nil {
 		p.site.Refused(w, r, err)
 		return

@@ -278,6 +278,7 @@ func Inside(to string) bool {
 // Refused answers for a page that somebody may not see, or that failed. It is the Refused of routes of pages.
 func (s *Site) Refused(w http.ResponseWriter, r *http.Request, err error) {
 	reason, known := errors.AsType[account.ReasonError](err)
+	choice, chosen := errors.AsType[*access.ChoiceError](err)
 	often, tooOften := errors.AsType[*account.TooOftenError](err)
 	switch {
 	case known && reason == account.ErrNoSession:
@@ -290,6 +291,8 @@ func (s *Site) Refused(w http.ResponseWriter, r *http.Request, err error) {
 			status = http.StatusBadRequest
 		}
 		s.problem(w, r, status, s.Reason(r, reason))
+	case chosen:
+		s.problem(w, r, http.StatusBadRequest, choice.In(Lang(r)))
 	case tooOften:
 		w.Header().Set("Retry-After", fmt.Sprint(int(often.Wait.Seconds())+1))
 		s.problem(w, r, http.StatusTooManyRequests, s.Reason(r, err))

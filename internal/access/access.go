@@ -297,6 +297,10 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		answer(w, http.StatusTooManyRequests, refusal{"account/too-often", err.Error()})
 		return
 	}
+	if choice, ok := errors.AsType[*ChoiceError](err); ok {
+		answer(w, http.StatusBadRequest, refusal{"access/choice", choice.Error()})
+		return
+	}
 	reason, ok := errors.AsType[account.ReasonError](err)
 	if !ok {
 		g.broken(w, r, err)

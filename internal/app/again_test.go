@@ -166,3 +166,36 @@ func TestAuditSaysFromWhere(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownChoices: a parameter of a query that has few values is refused with them, by programs and by people in their
+// language, and what was typed is not repeated. What can be typed is answered.
+func TestUnknownChoices(t *testing.T) {
+	a, h := changeable(t)
+	c := owned(t, a, h)
+	for path, values := range map[string]string{
+		"/api/v1/tools?source=":                               "local, device, light, iot, external",
+		"/api/v1/tools/calls?source=":                         "local, device, light, iot, external",
+		"/api/v1/tools/calls?failed=":                         "0, 1",
+		"/api/v1/doctor/devices/24:6f:28:aa:10:02?raw=":       "ota, answer, activation",
+		"/api/v1/settings/revisions?before=":                  "",
+		"/api/v1/talks?failed=":                               "failed",
+		"/console/tools?source=":                              "local, device, light, iot, external",
+		"/console/tools/calls?source=":                        "local, device, light, iot, external",
+		"/console/tools/calls?failed=":                        "0, 1",
+		"/console/log/server?level=":                          "warn, error",
+		"/console/doctor/24:6f:28:aa:10:02?sent=":             "ota, answer, activation",
+		"/console/doctor/24:6f:28:aa:10:02?lang=zh&sent=":     "只能是：ota, answer, activation",
+		"/console/log/server?lang=en&level=info%22%3E&level=": "The parameter level is one of: warn, error.",
+	} {
+		w := c.ask(path+"%3Cimg%20src=x%3E", nil)
+		if body := w.Body.String(); w.Code != http.StatusBadRequest || !strings.Contains(body, values) || strings.Contains(body, "img src=x") {
+			t.Errorf("%s: %d\n%.1500s", path, w.Code, body)
+		}
+		if w := c.ask(path, nil); strings.Count(path, "level=") < 2 && w.Code == http.StatusBadRequest {
+			t.Errorf("%s: %d with nothing asked for", path, w.Code)
+		}
+	}
+	for _, path := range []string{"/api/v1/tools?source=local", "/api/v1/tools/calls?failed=1&source=external:maps", "/console/tools?source=iot", "/console/tools/calls?failed=1", "/console/log/server?level=error", "/api/v1/settings/revisions?before=5"} {
+		c.expect(path, nil, 200, "")
+	}
+}

@@ -48,6 +48,14 @@ func ParseStep(name string) (s Step, ok bool) {
 	return Step(max(i, 0)), i >= 0
 }
 
+// StepNames lists the names of all steps.
+func StepNames() (all []string) {
+	for _, s := range Steps() {
+		all = append(all, s.String())
+	}
+	return all
+}
+
 // State says how far a step is.
 type State int
 

@@ -102,6 +102,11 @@ func (d *Doctor) Answer(found Report) Answer {
 
 func (a *API) contact(w http.ResponseWriter, r *http.Request) {
 	id := a.device(r)
+	raw, err := access.Choice(r, "raw", contact.StepNames()...)
+	if err != nil {
+		a.Guard.Fail(w, r, err)
+		return
+	}
 	answer := Seen{}
 	answer.Contact, answer.Called = a.Doctor.Contact(r.Context(), id)
 	log := a.Doctor.Contacts()
@@ -115,7 +120,7 @@ func (a *API) contact(w http.ResponseWriter, r *http.Request) {
 			answer.Callers = log.Callers(callers)
 		}
 	}
-	if step, ok := contact.ParseStep(r.URL.Query().Get("raw")); ok {
+	if step, ok := contact.ParseStep(raw); ok {
 		answer.Sent = log.Raw(id, step)
 	}
 	access.Answer(w, http.StatusOK, answer)

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -327,7 +328,11 @@ func (a *API) changed(w http.ResponseWriter, r *http.Request, done Revision, err
 const pageRows = 50
 
 func (a *API) revisions(w http.ResponseWriter, r *http.Request) {
-	before, _ := strconv.Atoi(r.URL.Query().Get("before")) // of what is none: the first page
+	before, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("before"), "0"))
+	if err != nil || before < 0 {
+		a.Guard.Fail(w, r, account.ErrPageBad)
+		return
+	}
 	all, err := a.Settings.Revisions(r.Context(), before, pageRows)
 	if err != nil {
 		a.Guard.Fail(w, r, err)
