@@ -49,6 +49,7 @@ func TestAgentPages(t *testing.T) {
 	ann.expect(all+"?q=zzz", nil, 200, "No agent is like that")
 	ann.expect(begin, nil, 200, "Quiz master")
 	ann.expect(begin+"?lang=zh", nil, 200, "问答主持人")
+	ann.expect(begin+"?lang=en", nil, 200, "Quiz master")
 	ann.expect(begin+"?template=quiz", nil, 200, "the cheerful master of a quiz")
 	ann.expect(begin+"?template=storyteller", nil, 200, "{{emojiList}}")
 	ann.expect(begin+"?copy=nobody", nil, 404, "")
@@ -74,7 +75,7 @@ func TestAgentPages(t *testing.T) {
 		{form("name", "x", "language", "xx-no-such-language-at-all"), "e-"},
 		{form("name", "x", "memory", "<b>"), "&lt;b&gt;"},
 	} {
-		w.form.Set("note", "typed and kept")
+		w.form.Set("wake_words", "typed and kept")
 		ann.expect(begin, w.form, 422, w.want)
 		ann.expect(begin, w.form, 422, "typed and kept")
 	}
