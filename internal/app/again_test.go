@@ -93,6 +93,7 @@ func TestPasswordAgain(t *testing.T) {
 // TestPasswordAgainForPrograms: the routes for programs ask a browser's session for the password as the pages do, and let a
 // token do what its scopes say.
 func TestPasswordAgainForPrograms(t *testing.T) {
+	t.Parallel()
 	a, h := changeable(t)
 	c := owned(t, a, h)
 	aged(t, a)

@@ -32,6 +32,7 @@ import (
 )
 
 func TestStoredAgents(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
 	var last *store.Store
 	recordstest.Run(t, [2]string{kitchen, attic}, "u", func(t *testing.T) roster.Records {

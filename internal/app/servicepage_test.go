@@ -72,6 +72,7 @@ func match(t *testing.T, re *regexp.Regexp, body string) string {
 // TestServicesAreTried: a wrong key is told in words, the right one is heard, held and not shown; what others have
 // written is text, and what is wrong stands at its field with what was typed.
 func TestServicesAreTried(t *testing.T) {
+	t.Parallel()
 	cloud := lockedCloud(t)
 	a, h := builtApp(t, t.TempDir(), "{}")
 	defer a.Close()
