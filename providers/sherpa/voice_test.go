@@ -157,6 +157,9 @@ func TestVoiceCancel(t *testing.T) {
 			defer cancel()
 			var ended time.Time
 			time.AfterFunc(50*time.Millisecond, func() {
+				for how != "load" && lib.Get("live") == 0 { // a busy machine has not loaded the model yet
+					time.Sleep(time.Millisecond)
+				}
 				ended = time.Now()
 				if how == "close" {
 					go v.Close()
@@ -174,8 +177,8 @@ func TestVoiceCancel(t *testing.T) {
 			if err := v.Close(); err != nil { // it waits for the library
 				t.Error(err)
 			}
-			if how == "cancel" && lib.Get("stopped") != 1 {
-				t.Errorf("%d texts were stopped, want 1", lib.Get("stopped"))
+			if how == "cancel" && lib.Get("stopped") != lib.Get("steps") {
+				t.Errorf("%d texts were stopped of %d that were begun", lib.Get("stopped"), lib.Get("steps"))
 			}
 		})
 	}
