@@ -8,14 +8,12 @@ export function follow(lost) {
   function tell(state) {
     for (const b of document.querySelectorAll("[data-live-switch]")) {
       b.hidden = topics().length === 0;
-      b.textContent = state === "live" ? document.body.dataset.live : state === "paused" ? document.body.dataset.paused : document.body.dataset.again;
+      b.textContent = document.body.dataset[state];
       b.setAttribute("aria-pressed", String(paused));
       b.classList.toggle("lost", state === "again");
     }
   }
-  function put(part) {
-    if (!exchange(part.id, part.html)) { waiting.set(part.id, part); } else { waiting.delete(part.id); }
-  }
+  function put(part) { exchange(part.id, part.html) ? waiting.delete(part.id) : waiting.set(part.id, part); }
   function stop() { source?.close(); source = null; }
   function start() {
     stop();
@@ -31,9 +29,9 @@ export function follow(lost) {
     source.addEventListener("gone", () => { stop(); location.reload(); });
   }
   document.addEventListener("visibilitychange", start);
-  document.addEventListener("page", start);
+  document.addEventListener("page", () => { waiting.clear(); start(); });
   for (const event of ["focusout", "pointerup", "pointercancel", "keyup"]) {
-    document.addEventListener(event, () => { if (waiting.size) { setTimeout(() => { for (const part of waiting.values()) { put(part); } }, 50); } });
+    document.addEventListener(event, () => setTimeout(() => waiting.forEach(put), 50));
   }
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-live-switch]")) { paused = !paused; start(); }

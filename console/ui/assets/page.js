@@ -10,6 +10,12 @@ export function html(text) {
   return page;
 }
 
+// able finds what has an id, or what may be pressed in its place.
+function able(id) {
+  const e = document.getElementById(id);
+  return e?.disabled ? e.form?.querySelector("[data-stay]:enabled") : e;
+}
+
 // swap shows another page in the place of this one, but for what does not differ.
 export function swap(page) {
   const stay = document.activeElement?.closest("[data-stay]")?.id;
@@ -20,7 +26,7 @@ export function swap(page) {
   const theme = page.documentElement.dataset.theme;
   if (theme) { document.documentElement.dataset.theme = theme; } else { delete document.documentElement.dataset.theme; }
   for (const script of document.body.querySelectorAll("script[src]")) { import(script.src); } // what is put in runs none
-  const same = stay && document.getElementById(stay), kept = same?.disabled ? same.form.querySelector("[data-stay]:enabled") : same;
+  const kept = stay && able(stay);
   const first = document.querySelector("[data-errors]") || document.querySelector("[data-focus]") || kept || document.getElementById("main");
   first?.focus();
   if (first !== kept) { first?.scrollIntoView({ block: "start" }); }
@@ -31,13 +37,13 @@ export function swap(page) {
 export function exchange(id, text) {
   const old = document.getElementById(id);
   if (!old) { return true; }
-  if (old.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, summary") || old.querySelector("dialog[open], :active")) { return false; }
+  if (old.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, summary") || old.querySelector("dialog[open], form[aria-busy=true], :active")) { return false; }
   const next = html(text).getElementById(id);
   if (!next || next.isEqualNode(old)) { return true; }
   const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
   const open = [...old.querySelectorAll("details[open][id]")].map((d) => d.id);
   old.replaceWith(next);
   for (const d of open) { const now = document.getElementById(d); if (now) { now.open = true; } }
-  if (focused) { document.getElementById(focused)?.focus(); }
+  if (focused) { able(focused)?.focus(); }
   return true;
 }
