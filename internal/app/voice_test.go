@@ -361,7 +361,7 @@ func TestClientsAreSpokenTo(t *testing.T) {
 			{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 40}, Language: "zh-CN", NoMCP: true},
 			{Profile: devicetest.PyXiaozhi, Sound: devicetest.Sound{FrameMs: 60}, Language: "zh-CN", NoMCP: true},
 		}
-		for i, o := range clients[:testall.Pick(len(clients), 7)] {
+		for i, o := range clients[:testall.Pick(len(clients), 5)] {
 			name := fmt.Sprintf("%s, framing %d, frames of %d ms", o.Profile, o.Protocol, o.Sound.FrameMs)
 			o.DeviceID, o.OpenListen = fmt.Sprintf("24:6f:28:cc:00:%02x", i), true
 			d := h.speaker(ctx, t, o)
