@@ -53,6 +53,9 @@ GORACE ?= atexit_sleep_ms=50 clear_shadow_mmap_threshold=1000000000
 # Tests collect garbage less often than the server does, which saves a fifteenth of their time; their tests of memory collect it themselves.
 TESTGOGC ?= 400
 
+# The packages whose tests take longest begin first, so that none is alone at the end.
+LONGEST := ./internal/app ./agent ./store ./providers/pocketsphinx ./cmd/xiaozhi
+
 # Tests of these names drive a browser, which takes the machine for itself: they run apart from those that measure times.
 BROWSER    := Journey|Console|TalkPage|TicksOff|HostileWords
 NO_BROWSER := command -v chromium >/dev/null || echo "NOT TESTED: the journeys of the console, without a browser (Debian: chromium) / 没有测试控制台页面：没有安装 chromium"
@@ -62,7 +65,7 @@ test: ## what must be green at any time: vet, tests with the race detector, fuzz
 	@scripts/packages.sh test
 	@scripts/axe.sh
 	go vet ./...
-	GOGC=$(TESTGOGC) GORACE="$(GORACE)" go test -race -vet=off -p 4 -parallel 4 -timeout 14m $$(go list ./... | grep -v -e '/e2e$$' -e '/internal/servicetest/')
+	GOGC=$(TESTGOGC) GORACE="$(GORACE)" go test -race -vet=off -p 4 -parallel 4 -timeout 14m $(LONGEST) $$(go list ./... | grep -v -e '/e2e$$' -e '/internal/servicetest/')
 	go test -vet=off -parallel 20 -timeout 14m -skip '$(BROWSER)' $(PLAIN) ./e2e
 	go test -vet=off -parallel 6 -timeout 14m -run '$(BROWSER)' ./e2e
 	@$(NO_BROWSER)
