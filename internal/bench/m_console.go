@@ -65,12 +65,13 @@ func watching(ctx context.Context, r *rig) ([]Figure, error) {
 			open = r.watch.browsers
 		}
 		crowd := openBrowsers(ctx, r.own.base, cookie, open)
+		settled := pause(ctx, 3*time.Second) // all that come at once, and pages that are made for the first time
 		control := r.target.watch(ctx)
 		heard, err := listenTo(ctx, speakers, r.watch.window)
 		seen := control()
 		memory, _ := r.target.pid.memory()
 		failed := crowd.close()
-		if err := errors.Join(err, failed); err != nil {
+		if err := errors.Join(settled, err, failed); err != nil {
 			return nil, err
 		}
 		f := sampled("M20", fmt.Sprintf("jitter, %d of %d devices speaking", r.watch.speakers, r.watch.devices), ms(heard.jitter)).noted("%d underruns", heard.underruns).asJitter()
