@@ -141,7 +141,7 @@ type row struct {
 	Since time.Time
 }
 
-// count is how many devices are in a state.
+// count holds the number of devices in one state.
 type count struct {
 	State fleet.State
 	Kind  string

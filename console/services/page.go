@@ -156,7 +156,8 @@ func (p *Page) state(r *http.Request) state {
 	return s
 }
 
-// aboutOf is what the log says of a service, in one language: a model at an address is in none.
+// aboutOf returns the line that the log has of a service, in one language. The English "at" between a model and its address
+// becomes a dot.
 func aboutOf(both string, lang text.Lang) string {
 	return text.Sentence(strings.Replace(kit.Part(both, lang), " at ", " · ", 1))
 }

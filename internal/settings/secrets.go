@@ -157,7 +157,7 @@ func proxied(p *planned, now state) error {
 	return nil
 }
 
-// drop drops secrets that nothing refers to.
+// drop drops secrets that nothing refers to. It takes no context: secrets are dropped also when the request that left them is over.
 func (s safe) drop(names []string) {
 	for _, name := range names {
 		if err := s.vault.Drop(context.Background(), name); err != nil {
