@@ -83,7 +83,7 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 	c := &Conversation{
 		o: &o, out: out,
 		env: feature.Env{
-			Session: s, Texts: o.Prompts, Zone: o.Zone, Tools: tools, Log: o.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
+			Session: s, Texts: o.Prompts, Tools: tools, Log: o.Log.With("device_id", s.DeviceID, "session_id", s.SessionID),
 		},
 		in: wire.NewQueue[wire.Event](), events: make(chan func(), 64), life: life{over: make(chan struct{})},
 		state: turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},

@@ -31,7 +31,7 @@ func following(t *testing.T, o Options) (Options, *atomic.Pointer[Options]) {
 	return o, now
 }
 
-// Other options count from the next turn on: model, voice, name and tools. The turn that runs ends by those it began with.
+// Other options count from the next turn on: model, voice, name, zone and tools. The turn that runs ends by those it began with.
 func TestOptionsCountFromTheNextTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ann, bob := actor("Ann"), actor("Bob")
@@ -40,7 +40,7 @@ func TestOptionsCountFromTheNextTurn(t *testing.T) {
 		v.types(t, "who is there")
 		time.Sleep(300 * time.Millisecond) // the model thinks
 		next := *now.Load()
-		next.ASR, next.LLM, next.TTS, next.Name = bob.ASR, bob.LLM, bob.TTS, "Bobby"
+		next.ASR, next.LLM, next.TTS, next.Name, next.Zone = bob.ASR, bob.LLM, bob.TTS, "Bobby", time.FixedZone("CST", 8*3600)
 		next.Limits = &router.Limits{Rules: router.Rules{Deny: []string{"lamp"}}}
 		now.Store(&next)
 		v.c.Renew()
@@ -57,10 +57,10 @@ func TestOptionsCountFromTheNextTurn(t *testing.T) {
 		if got := slices.Concat(said(ann), said(bob)); !slices.Equal(got, []string{": Here is Ann.", ": Here is Bob."}) {
 			t.Errorf("said %q", got)
 		}
-		for p, name := range map[*Persona]string{&ann: "Annabel", &bob: "Bobby"} {
+		for p, want := range map[*Persona][2]string{&ann: {"Annabel", "UTC"}, &bob: {"Bobby", "CST"}} {
 			asked := p.LLM.(*providertest.LLM).Asked()
-			if len(asked) != 1 || !strings.Contains(asked[0].Request.Messages[0].Content, name) {
-				t.Errorf("%s was asked %+v", name, asked)
+			if len(asked) != 1 || !strings.Contains(asked[0].Request.Messages[0].Content, want[0]) || asked[0].Request.Zone.String() != want[1] {
+				t.Errorf("%s was asked %+v", want, asked)
 			}
 		}
 		v.bye()

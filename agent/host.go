@@ -26,11 +26,17 @@ func each[T any](features []feature.Instance) iter.Seq[T] {
 // host is the conversation as its features see it.
 type host struct{ *Conversation }
 
-func (h host) Env() feature.Env                { return h.env }
 func (h host) State() turn.State               { return h.state }
 func (h host) Step(e turn.Event)               { h.step(e) }
 func (h host) Post(f func())                   { h.post(f) }
 func (h host) SetResult(callID, result string) { h.dev.history.SetResult(callID, result) }
+
+// Env may be called by any goroutine.
+func (h host) Env() feature.Env {
+	env := h.env
+	env.Zone = h.whom.o.Load().Zone
+	return env
+}
 
 func (h host) Ended() bool {
 	select {

@@ -40,7 +40,7 @@ type Options struct {
 	Persona func(name string) (Persona, bool)
 
 	// Latest returns the options as they are now: they count from the next turn on, but for those that say what the
-	// conversation is of and who is told of it: VAD, Features, Prompts, Devices, Tokens, Zone, Reply, Log, Keeper and all
+	// conversation is of and who is told of it: VAD, Features, Prompts, Devices, Tokens, Reply, Log, Keeper and all
 	// functions but FastPath, Phrases and Persona. It is called often, by one goroutine at a time, does not wait, and
 	// returns the same pointer as long as nothing changes. nil: they stay as they are.
 	Latest func() *Options
@@ -109,7 +109,7 @@ type Options struct {
 // with returns the options with what of others counts from the next turn on.
 func (o Options) with(latest *Options) Options {
 	now := *latest
-	now.VAD, now.Features, now.Prompts, now.Devices, now.Tokens, now.Zone = o.VAD, o.Features, o.Prompts, o.Devices, o.Tokens, o.Zone
+	now.VAD, now.Features, now.Prompts, now.Devices, now.Tokens = o.VAD, o.Features, o.Prompts, o.Devices, o.Tokens
 	now.Reply, now.Log, now.Keeper = o.Reply, o.Log, o.Keeper
 	now.Latest, now.Renewed, now.Recall, now.Report, now.Phase, now.Meter = o.Latest, o.Renewed, o.Recall, o.Report, o.Phase, o.Meter
 	return now

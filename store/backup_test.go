@@ -294,7 +294,7 @@ func TestNightly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(t.Context(), Options{Path: path})
 		want(t, err, nil)
-		b := &Backups{Store: s, Dir: dir, Zone: time.UTC, Log: slog.New(slog.DiscardHandler)}
+		b := &Backups{Store: s, Dir: dir, Zone: func() *time.Location { return time.UTC }, Log: slog.New(slog.DiscardHandler)}
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { b.Run(ctx); close(done) }()
@@ -329,7 +329,7 @@ func TestNightsOff(t *testing.T) {
 			time.Sleep(8 * time.Hour)
 			s, err := Open(t.Context(), Options{Path: path})
 			want(t, err, nil)
-			b := &Backups{Store: s, Dir: dir, Zone: time.UTC, Log: slog.New(slog.DiscardHandler)}
+			b := &Backups{Store: s, Dir: dir, Zone: func() *time.Location { return time.UTC }, Log: slog.New(slog.DiscardHandler)}
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() { b.Run(ctx); close(done) }()

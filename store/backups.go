@@ -16,7 +16,7 @@ type Backups struct {
 	Store *Store
 	Dir   string
 	Keep  int                    // 0: seven
-	Zone  *time.Location         // of the night; nil: the local one
+	Zone  func() *time.Location  // of the night; nil: the local one
 	Files func() ([]File, error) // beside the database; nil: none
 	Log   *slog.Logger
 }
@@ -51,7 +51,7 @@ func (b *Backups) Run(ctx context.Context) {
 			began = b.since(ctx, began, now)
 			last = began
 		}
-		if !backupDue(last, now, b.Zone) {
+		if !backupDue(last, now, b.zone()) {
 			continue
 		}
 		if name, err := b.Make(ctx); err == nil {
@@ -71,11 +71,16 @@ func (b *Backups) since(ctx context.Context, began, now time.Time) time.Time {
 	return slices.MinFunc(all, time.Time.Compare)
 }
 
+// zone returns that of the night to come.
+func (b *Backups) zone() *time.Location {
+	if b.Zone == nil {
+		return time.Local
+	}
+	return b.Zone()
+}
+
 // backupDue reports whether the hour of backups has been since the last one.
 func backupDue(last, now time.Time, zone *time.Location) bool {
-	if zone == nil {
-		zone = time.Local
-	}
 	now = now.In(zone)
 	due := time.Date(now.Year(), now.Month(), now.Day(), backupHour, 0, 0, 0, zone)
 	if due.After(now) {

@@ -142,7 +142,7 @@ var (
 	ErrNoRole    = errors.New("there is no agent of that name")
 )
 
-// Env holds what stays the same during a conversation.
+// Env holds what stays the same during a conversation, but for the zone, which may be another one in the next turn.
 type Env struct {
 	Session wire.Session
 	Texts   *prompts.Set

@@ -162,7 +162,7 @@ func (t *Talks) export(w http.ResponseWriter, r *http.Request) {
 		lang = text.Chinese
 	}
 	form := r.PathValue("form")
-	name := "talk-" + talk.BeganAt.In(t.o.Zone).Format("20060102-150405")
+	name := "talk-" + talk.BeganAt.In(t.o.Zone()).Format("20060102-150405")
 	var write func(io.Writer) error
 	var kind string
 	switch form {
@@ -250,11 +250,11 @@ func (t *Talks) markdown(w io.Writer, talk *Talk, lang text.Lang) error {
 	if name == "" {
 		name = talk.DeviceID
 	}
-	fmt.Fprintf(&b, "# %s\n\n", plain(say("talks/heading", name, talk.BeganAt.In(t.o.Zone).Format("2006-01-02 15:04"))))
+	fmt.Fprintf(&b, "# %s\n\n", plain(say("talks/heading", name, talk.BeganAt.In(t.o.Zone()).Format("2006-01-02 15:04"))))
 	for i := range talk.Turns {
 		turn := &talk.Turns[i]
 		if turn.Heard != "" {
-			fmt.Fprintf(&b, "**%s** %s\n\n", say("talks/user", turn.At.In(t.o.Zone).Format("15:04:05")), plain(turn.Heard))
+			fmt.Fprintf(&b, "**%s** %s\n\n", say("talks/user", turn.At.In(t.o.Zone()).Format("15:04:05")), plain(turn.Heard))
 		}
 		for _, c := range turn.Calls {
 			what := say("talks/called", code(c.Name), code(c.Arguments))

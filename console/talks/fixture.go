@@ -20,7 +20,7 @@ func (t *Talks) fixture(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.o.Guard.Did(r, "turn.export", turn.ID, nil)
-	attach(w, "text/plain; charset=utf-8", "turn-"+turn.At.In(t.o.Zone).Format("20060102-150405")+".txtar")
+	attach(w, "text/plain; charset=utf-8", "turn-"+turn.At.In(t.o.Zone()).Format("20060102-150405")+".txtar")
 	_, _ = fmt.Fprint(w, Scene(&turn)) // the other end may be gone
 }
 

@@ -45,8 +45,8 @@ type Options struct {
 	Store *store.Store
 	Sound Sound
 	Guard Guard
-	Days  func() int     // for how long sound is kept
-	Zone  *time.Location // nil: UTC
+	Days  func() int            // for how long sound is kept
+	Zone  func() *time.Location // of days and times; nil: UTC
 }
 
 // Talks gives people what was said.
@@ -67,7 +67,7 @@ const (
 // New returns what was said, of a store.
 func New(o Options) *Talks {
 	if o.Zone == nil {
-		o.Zone = time.UTC
+		o.Zone = func() *time.Location { return time.UTC }
 	}
 	t := &Talks{o: o, decodes: make(chan struct{}, maxDecodes), heard: lru.New[string, time.Time](maxHeard, 0)}
 	t.Bin = &Bin{talks: t, all: map[string]*waste{}}
@@ -102,9 +102,10 @@ type Day struct {
 
 // Days groups a list by days, without changing its order.
 func (t *Talks) Days(all []store.Talk) (days []Day) {
+	zone := t.o.Zone()
 	for i := range all {
-		at := all[i].BeganAt.In(t.o.Zone)
-		date := time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, t.o.Zone)
+		at := all[i].BeganAt.In(zone)
+		date := time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, zone)
 		if len(days) == 0 || !days[len(days)-1].Date.Equal(date) {
 			days = append(days, Day{Date: date})
 		}
@@ -251,4 +252,4 @@ func (t *Talks) NoSound(turn *Turn, lang text.Lang) string {
 	return message.In(lang, "talks/no-sound", t.date(turn.At), days)
 }
 
-func (t *Talks) date(at time.Time) string { return at.In(t.o.Zone).Format("2006-01-02") }
+func (t *Talks) date(at time.Time) string { return at.In(t.o.Zone()).Format("2006-01-02") }

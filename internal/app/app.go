@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"xiaozhi/agent"
 	"xiaozhi/agent/record"
@@ -40,6 +41,7 @@ import (
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/timezone"
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/iot"
@@ -126,7 +128,7 @@ func newApp(cfg *config.Config, o Options) *App {
 	tail := &logTail{}
 	log := slog.New(slog.NewMultiHandler(o.Log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
 	a := &App{
-		cfg: cfg, options: o, log: log, seen: seen{tail: tail, devices: watch.Devices{Log: contact.New(nil)}, fleet: fleet.New()}, report: engines.NewReport(log), life: &lifecycle{log: log}, outside: newOutside(),
+		cfg: cfg, options: o, log: log, seen: seen{tail: tail, devices: watch.Devices{Log: contact.New(nil)}, fleet: fleet.New()}, forces: forces{zone: timezone.New(cfg.Server.Zone())}, report: engines.NewReport(log), life: &lifecycle{log: log}, outside: newOutside(),
 		forgetting: forgetting{times: map[string]int{}}, load: connection.NewSchedulerLag(cfg.Server.MaxLateness, log),
 	}
 	a.seen.doctor = doctor.New(doctor.Options{Check: examiner{a}.examine, Contacts: a.seen.devices.Log})
@@ -146,6 +148,11 @@ func (a *App) base() *config.Config {
 		return a.cfg
 	}
 	return a.crew.base()
+}
+
+// zoneOf returns the time zone of a device now, by its id.
+func zoneOf(a *App, device string) *time.Location {
+	return cmp.Or(a.cfg.ZoneOf(device), a.forces.zone.Location())
 }
 
 // assemble makes all parts and joins them.
@@ -169,6 +176,7 @@ func (a *App) assemble(ctx context.Context) error {
 		return err
 	}
 	cfg = a.cfg
+	a.forces.zone.Set(cfg.Server.Zone())
 	if a.crew, err = openCrew(ctx, cfg, kept, texts, a.log); err != nil {
 		return err
 	}
@@ -297,7 +305,7 @@ func (a *App) paths(seen *pictures) (w web, err error) {
 		return w, err
 	}
 	ota, err := provision.New(provision.Options{
-		Registry: a.devices, Requests: requests, PlainPort: plainPort(cfg.Server), Auth: auth, Book: a.book, ZoneOf: cfg.ZoneOf, Report: a.seen.devices.Asked, Log: a.log,
+		Registry: a.devices, Requests: requests, PlainPort: plainPort(cfg.Server), Auth: auth, Book: a.book, ZoneOf: func(id string) *time.Location { return zoneOf(a, id) }, Report: a.seen.devices.Asked, Log: a.log,
 	})
 	if err != nil {
 		return w, err

@@ -109,7 +109,7 @@ func Restore(ctx context.Context, data, file string, now time.Time) (aside strin
 // backups makes backups of the store, which there must be.
 func (a *App) backups() *store.Backups {
 	return &store.Backups{
-		Store: a.stored, Dir: filepath.Join(a.options.Data, backupsFolder), Keep: a.cfg.Store.Backup, Zone: a.cfg.Server.Zone(),
+		Store: a.stored, Dir: filepath.Join(a.options.Data, backupsFolder), Keep: a.cfg.Store.Backup, Zone: a.forces.zone.Location,
 		Files: func() ([]store.File, error) {
 			return backupFiles(a.options.Data, ours(), "", func(err error) error {
 				a.log.Warn("file left out of the backup", "err", err)

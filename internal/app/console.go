@@ -46,7 +46,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		return nil
 	}
 	all, err := console.New(console.Parts{
-		Guard: a.web.guard, Zone: func() *time.Location { return a.cfg.Server.Zone() }, Version: Version, Explain: explain, Log: a.log,
+		Guard: a.web.guard, Zone: a.forces.zone.Location, Version: Version, Explain: explain, Log: a.log,
 		Overview: overviewOf{a},
 		Setup:    setupOf{a},
 		Talk:     talkOf{a},
@@ -273,7 +273,7 @@ func (a overviewOf) Problems(ctx context.Context, lang text.Lang) (all []overvie
 
 // Today sums up the turns since midnight.
 func (a overviewOf) Today(ctx context.Context, person string) (t overview.Today, err error) {
-	now := time.Now().In(a.cfg.Server.Zone())
+	now := time.Now().In(a.forces.zone.Location())
 	q := store.CostQuery{OwnerID: person, From: time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()), To: now.Add(time.Minute)}
 	sum, err := a.stored.Turns.Summary(ctx, q)
 	if err != nil {

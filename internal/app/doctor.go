@@ -113,7 +113,7 @@ func (a examiner) examine(ctx context.Context, links *doctor.Links) ([]doctor.Fi
 		doctor.CheckAddresses(a.seen.reached(), cfg.Server.PublicURL),
 		doctor.CheckPorts(ctx, slices.Concat(a.seen.open, a.seen.safe)),
 		a.web.https.examined(time.Now()),
-		doctor.CheckClock(a.seen.dates.get(cfg.Server.Zone()), time.Now()),
+		doctor.CheckClock(a.seen.dates.get(a.forces.zone.Location()), time.Now()),
 		doctor.CheckDisk(a.options.Data, network),
 		doctor.CheckSpeed(a.load.Lag(), cfg.Server.MaxLateness, a.life.ready.Load()),
 		doctor.CheckServices(checked(condition{a.App}.chains())),

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -70,7 +71,7 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	tape := a.recorders.tape(s)
 	o, limits := tape.Wrap(options, limits)
 	tools := router.New(limits, tape.Sources(sources...)...)
-	c := &conversation{devices: a.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: tools, sources: devices, zone: options.Zone, seen: seen, talk: talk, dates: a.seen.dates.note}
+	c := &conversation{devices: a.outside.devices, info: directory.Info{Session: s, Since: time.Now()}, tape: tape, tools: tools, sources: devices, zone: func() *time.Location { return zoneOf(a, s.DeviceID) }, seen: seen, talk: talk, dates: a.seen.dates.note}
 	if a.cfg.MCP.Transcripts || a.web.console != nil { // each of them shows it to whom it may
 		out = c.devices.Transcribe(s.DeviceID, &c.words, out)
 	}
@@ -89,9 +90,7 @@ func (f *factory) optionsOf(now *inForce, s wire.Session) agent.Options {
 		o, limit = f.strangers.limit(o), f.strangers.spareOwn
 	}
 	o = f.app.cast.options(o, s, limit)
-	if f.app.cfg.Devices.ByID[s.DeviceID].Zone != "" {
-		o.Zone = f.app.cfg.ZoneOf(s.DeviceID)
-	}
+	o.Zone = cmp.Or(f.app.cfg.ZoneOf(s.DeviceID), o.Zone)
 	limits := now.limits
 	limits.Allow, limits.Deny = own.Allow, slices.Concat(limits.Deny, own.Deny)
 	o.Limits = &limits
@@ -181,7 +180,7 @@ type conversation struct {
 	tools   *router.Router
 	sources []mcp.Source // of the device itself
 	words   directory.Transcript
-	zone    *time.Location
+	zone    func() *time.Location                  // of its times now
 	seen    *watch.Talk                            // its contact
 	talk    *fleet.Talk                            // what it does
 	forget  func()                                 // what was said, once it is over; nil: that is kept
@@ -235,7 +234,7 @@ func (c *conversation) States() map[string]map[string]any {
 // Call runs a tool as a call of the device's model would be, in its time zone.
 func (c *conversation) Call(ctx context.Context, call mcp.Call) (mcp.ActionResponse, string) {
 	info := mcp.InfoFrom(ctx)
-	info.Zone = c.zone
+	info.Zone = c.zone()
 	return c.Device.Call(mcp.WithInfo(ctx, info), call)
 }
 

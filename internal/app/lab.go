@@ -46,7 +46,7 @@ func labOf(ctx context.Context, a *App, f *factory) *lab.API {
 		return nil
 	}
 	l := lab.New(ctx, lab.Options{
-		Stage: stage{a, f}, Turns: a.stored.Turns, Agents: a.stored.Agents.Names, Read: readMessage, Zone: a.cfg.Server.Zone(), Sound: soundsOf(a.stored.Recordings, filepath.Join(a.options.Data, recordingsFolder)),
+		Stage: stage{a, f}, Turns: a.stored.Turns, Agents: a.stored.Agents.Names, Read: readMessage, Zone: a.forces.zone.Location, Sound: soundsOf(a.stored.Recordings, filepath.Join(a.options.Data, recordingsFolder)),
 		Currency: func() string { return a.cfg.Console.Currency },
 		Prices:   func(name string) (config.Price, bool) { return priceOf(a.crew.settings(), name) },
 	})
@@ -176,7 +176,7 @@ func (s stage) Cast(ctx context.Context, id string, setup lab.Setup) (c lab.Cast
 	c = lab.Cast{
 		Agent: p.Name, ASR: first(e.ASR, p.ASR, o.ASR), LLM: first(e.LLM, p.LLM, o.LLM), TTS: first(e.TTS, p.TTS, o.TTS), Voice: p.Voice,
 		Language: cmp.Or(p.Language, text.TagOf(cfg.Server.Language), text.Chinese), Tools: s.tools(ctx, id, p), Close: free,
-		Think: thinking.Options{Prompts: o.Prompts, Name: o.Name, Zone: cfg.ZoneOf(id), MaxSteps: cmp.Or(o.MaxSteps, 5)},
+		Think: thinking.Options{Prompts: o.Prompts, Name: o.Name, Zone: zoneOf(s.app, id), MaxSteps: cmp.Or(o.MaxSteps, 5)},
 	}
 	session := wire.Session{DeviceID: id, Name: cmp.Or(cfg.Devices.ByID[id].Name, s.app.book.Name(id)), Language: string(c.Language), Voice: p.Voice}
 	c.Turn = thinking.Turn{Role: cmp.Or(p.Prompt, o.Prompt), Text: p.Text, Session: session}

@@ -25,6 +25,7 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/timeline"
+	"xiaozhi/internal/timezone"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
@@ -42,6 +43,7 @@ type inForce struct {
 // forces hold what is in force, and the parts of the program that have to be told when the settings change.
 type forces struct {
 	now       atomic.Pointer[inForce] // set before devices connect
+	zone      *timezone.Zone          // of all times, but of devices that have their own
 	maker     *engines.Maker
 	over      bool // nothing is built any more; guarded by crew.changing
 	reminders *alarm.Book
@@ -194,6 +196,7 @@ func (s *staged) Apply(ctx context.Context) error {
 	main := s.made.Main
 	a.forces.tally.change()
 	a.forces.now.Store(s.force)
+	a.forces.zone.Set(s.force.options.Zone)
 	a.cast.main.Store(&main)
 	c.take(s.next, s.all, s.trouble, s.docs, s.made)
 	c.own.SetPages(s.tools.Weather, s.tools.News)

@@ -170,7 +170,7 @@ func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set, fro
 	cfg, who := a.cfg, gatewayAccess(a.cfg)
 	who.Account = programs(a.accounts)
 	o := gateway.Options{
-		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Gate: gateOf(cfg), Version: Version, Log: a.log, Zone: cfg.Server.Zone(),
+		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Gate: gateOf(cfg), Version: Version, Log: a.log, Zone: a.forces.zone.Location,
 		Offer: offer.Options{Assistant: func() string { return a.base().Agent.Name }, ToolsDir: filepath.Join(a.options.Data, "tools"), Secrets: from},
 	}
 	if cfg.MCP.AutoRegister {

@@ -96,7 +96,7 @@ func talksOf(a *App) *talks.Talks {
 	if a.stored == nil {
 		return nil
 	}
-	return talks.New(talks.Options{Store: a.stored, Sound: a.recorders.turns, Guard: a.web.guard, Days: func() int { return a.base().Recording.Days }, Zone: a.cfg.Server.Zone()})
+	return talks.New(talks.Options{Store: a.stored, Sound: a.recorders.turns, Guard: a.web.guard, Days: func() int { return a.base().Recording.Days }, Zone: a.forces.zone.Location})
 }
 
 // talkRoutes are the paths by which programs get what was said; without a store there are none.

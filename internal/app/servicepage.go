@@ -120,4 +120,4 @@ func (a setupOf) Presets(ctx context.Context, lang text.Lang) (all []setup.Prese
 }
 
 // Zone is that of the server.
-func (a setupOf) Zone() *time.Location { return a.cfg.Server.Zone() }
+func (a setupOf) Zone() *time.Location { return a.forces.zone.Location() }

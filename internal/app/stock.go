@@ -216,7 +216,7 @@ func (s trialStock) Did(r *http.Request, act, object string, err error) {
 func (s trialStock) Currency() string { return s.app.cfg.Console.Currency }
 
 // Zone implements [trials.Stock].
-func (s trialStock) Zone() *time.Location { return s.app.cfg.Server.Zone() }
+func (s trialStock) Zone() *time.Location { return s.app.forces.zone.Location() }
 
 // trialsOf connects the pages of trials with the program.
 func trialsOf(a *App) trials.Options {

@@ -29,6 +29,8 @@ var rules = []rule{
 	{"internal/wire", "internal/text", "what passes between a device and its conversation"},
 	{"internal/timeline", "internal/text", "what a turn left behind"},
 
+	{"internal/timezone", "prompts", "the zone of the server, and which there are"},
+
 	{"store", "", "it knows SQL, and nothing of ours"},
 	{"internal/sealed", "internal/private internal/text/message prompts store", "secrets, sealed"},
 
@@ -97,7 +99,7 @@ var rules = []rule{
 	{"internal/certificate", "internal/private internal/text/message", "what browsers are shown by HTTPS: it knows no server"},
 	{"internal/letters", "agent/feature/mail internal/text store", "what devices are to be told in the store"},
 	{"internal/recording", "audio audio/file store", "the sound of turns on the disk"},
-	{"internal/config", ". connection/identity providers/catalog providers/service internal/private internal/text/message mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
+	{"internal/config", ". connection/identity providers/catalog providers/service internal/private internal/text/message internal/timezone mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/account", "store internal/lru internal/text/message", "who may do what: people, and programs that act for them"},
 	{"internal/access", "internal/account internal/lockout internal/lru store internal/text/message", "the one place that decides who may ask what by HTTP"},
 	{"internal/contact", "internal/text internal/text/message", "how devices come into contact: it knows no transport and no conversation"},

@@ -73,7 +73,7 @@ func TestBadFiles(t *testing.T) {
 		"address_without_port":          `:1: server.listen: "localhost" is no address`,
 		"no_address":                    ":1: server.listen: at least one address is needed",
 		"public_url_without_host":       `:1: server.public_url: "speaker.local" is no full address`,
-		"unknown_timezone":              `:1: server.timezone: "Asia/Shangai" is no known time zone`,
+		"unknown_timezone":              `:1: server.timezone: "Asia/Shangai" is no known time zone; did you mean Asia/Shanghai?`,
 		"wildcard_origin":               `:1: server.origins: "*" is no origin such as https://console.example.org`,
 		"origin_with_path":              `:1: server.origins: "https://a.example/page" is no origin`,
 		"unknown_pairing":               `:1: auth.pairing: "asked" is none of: auto, open, ask, closed`,

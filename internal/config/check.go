@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/timezone"
 )
 
 // checker holds settings that are right in kind to their limits and to one another.
@@ -107,11 +108,19 @@ func (ch checker) checkConsole(c Console) {
 	}
 }
 
+// maxZone limits what is repeated of a name of a zone, in bytes.
+const maxZone = 64
+
 // zone reports a time zone that there is not.
 func (ch checker) zone(name string, at ...string) {
-	if _, err := time.LoadLocation(name); err != nil || name == "" || name == "Local" {
-		ch.bad(at, "config/timezone", name)
+	if _, err := timezone.Load(name); err == nil {
+		return
 	}
+	if near := timezone.Near(name); near != "" {
+		ch.bad(at, "config/timezone-near", text.Cut(name, maxZone), near)
+		return
+	}
+	ch.bad(at, "config/timezone", text.Cut(name, maxZone))
 }
 
 func (ch checker) checkServer(s Server) {

@@ -10,6 +10,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/timezone"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
@@ -60,7 +61,7 @@ func (c *Config) ModelsFolder() string {
 type Server struct {
 	Listen     []string `koanf:"listen"`      // host:port, each with the same handler
 	PublicURL  string   `koanf:"public_url"`  // "": the address a device asked at
-	Timezone   string   `koanf:"timezone"`    // IANA name
+	Timezone   string   `koanf:"timezone"`    // IANA name; "": that of the machine
 	Language   string   `koanf:"language"`    // a tag such as zh, en or ja, or auto
 	TrustProxy bool     `koanf:"trust_proxy"` // X-Forwarded-* counts
 	MaxDevices int      `koanf:"max_devices"` // connections at once
@@ -267,23 +268,24 @@ type Log struct {
 	Record string `koanf:"record"` // folder of recordings of conversations; "": none are made
 }
 
-// Zone returns the time zone that was set. [Load] has checked that it exists.
+// Zone returns the time zone that was set. [Load] has checked that it exists. Who tells times while the server runs asks the
+// [timezone.Zone] that is made of it.
 func (s Server) Zone() *time.Location {
-	zone, err := time.LoadLocation(s.Timezone)
+	zone, err := timezone.Load(s.Timezone)
 	if err != nil {
 		return time.UTC
 	}
 	return zone
 }
 
-// ZoneOf returns the time zone of a device, by its id.
+// ZoneOf returns the time zone that a device has for itself, by its id; nil: it has that of the server.
 func (c *Config) ZoneOf(device string) *time.Location {
 	if name := c.Devices.ByID[device].Zone; name != "" {
-		if zone, err := time.LoadLocation(name); err == nil {
+		if zone, err := timezone.Load(name); err == nil {
 			return zone
 		}
 	}
-	return c.Server.Zone()
+	return nil
 }
 
 func words(id string) []string {

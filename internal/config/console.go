@@ -24,6 +24,8 @@ func Changeable(path []string) bool {
 		return len(path) < 3 || !slices.Contains(localFiles, path[2])
 	case "asr", "llm", "tts", "vision", "realtime", "voice", "agent", "recording", "reminders":
 		return true
+	case "server":
+		return len(path) == 2 && path[1] == "timezone"
 	case "store":
 		return len(path) == 2 && path[1] == "keep_days"
 	case "tools":

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	_ "time/tzdata" // the default time zone must load on machines without a database
 
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"

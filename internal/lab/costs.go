@@ -48,7 +48,7 @@ func (l *Lab) Costs(ctx context.Context, q store.CostQuery) (c Costs, err error)
 	if !q.From.Before(q.To) || q.To.Sub(q.From) > maxCostDays*24*time.Hour {
 		return c, refuse(Invalid, "lab/period", maxCostDays)
 	}
-	_, seconds := q.To.In(l.o.Zone).Zone()
+	_, seconds := q.To.In(l.o.Zone()).Zone()
 	q.Offset = time.Duration(seconds) * time.Second
 	rows, err := l.o.Turns.Costs(ctx, q)
 	if err != nil {

@@ -31,7 +31,7 @@ type Options struct {
 	// Agents names agents by the ids that turns have.
 	Agents   func(ctx context.Context) (map[string]string, error)
 	Currency func() string
-	Zone     *time.Location
+	Zone     func() *time.Location // nil: UTC
 }
 
 // Lab tries things beside the talks. Its methods may be called at the same time.
@@ -44,7 +44,7 @@ type Lab struct {
 // New makes a lab. What it does by itself has the values of ctx, and ends with Close.
 func New(ctx context.Context, o Options) *Lab {
 	if o.Zone == nil {
-		o.Zone = time.UTC
+		o.Zone = func() *time.Location { return time.UTC }
 	}
 	return &Lab{o: o, runs: NewRuns(ctx)}
 }

@@ -282,7 +282,7 @@ func (a *API) sound(w http.ResponseWriter, r *http.Request) error {
 // costs sums up the turns of a month, or from=2026-11-01 until the end of to=2026-11-30: of all devices, or of one. Who owns
 // no more is told of their own.
 func (a *API) costs(w http.ResponseWriter, r *http.Request) error {
-	query, zone, now := r.URL.Query(), a.Lab.o.Zone, time.Now()
+	query, zone, now := r.URL.Query(), a.Lab.o.Zone(), time.Now()
 	q := store.CostQuery{From: now.AddDate(0, -1, 0), To: now.Add(time.Minute)}
 	for key, at := range map[string]*time.Time{"from": &q.From, "to": &q.To} {
 		text := query.Get(key)

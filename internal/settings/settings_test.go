@@ -108,6 +108,39 @@ func TestRefused(t *testing.T) {
 	})
 }
 
+// TestTimeZone: it is the one key of the server that people can choose, by its name; one that a file sets is pinned.
+func TestTimeZone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, "server: {timezone: Asia/Tokyo}\n", "")
+		defer b.end()
+		for typed, want := range map[string][2]string{
+			"Mars/Olympus":            {`"Mars/Olympus" is no known time zone`, "没有名为 \"Mars/Olympus\" 的时区"},
+			"Berlin":                  {"did you mean Europe/Berlin?", "Europe/Berlin？"},
+			"Local":                   {"is no known time zone", "时区"},
+			strings.Repeat("x", 9000): {"xxx…\" is no known time zone", "xxx…\" 的时区"},
+		} {
+			_, err := b.Plan(t.Context(), anna(), 0, []Edit{set("server.timezone", typed)})
+			if en, zh := Explain(text.English, err), Explain(text.Chinese, err); !strings.Contains(en, want[0]) || !strings.Contains(zh, want[1]) {
+				t.Errorf("%.20s: %s / %s", typed, en, zh)
+			}
+		}
+		b.change(anna(), 0, set("server.timezone", "Europe/Berlin"))
+		if got := b.Current().Server.Zone().String(); got != "Europe/Berlin" {
+			t.Errorf("in force is %s", got)
+		}
+		b.change(anna(), 1, set("server.timezone", ""))
+		if got := b.Current().Server; got.Timezone != "" || got.Zone().String() == "Local" && time.Local.String() != "Local" {
+			t.Errorf("the machine's own is %s", got.Zone())
+		}
+		pinned := start(t, "", "server: {timezone: Asia/Tokyo}\n")
+		defer pinned.end()
+		_, err := pinned.Plan(t.Context(), anna(), 0, []Edit{set("server.timezone", "Europe/Berlin")})
+		if e, ok := errors.AsType[*PinnedError](err); !ok || !strings.HasSuffix(e.Origin.Place, "config.yaml:1") {
+			t.Error(err)
+		}
+	})
+}
+
 func TestReadOnly(t *testing.T) {
 	b := start(t, "console: {edit: false}\n", "")
 	if _, err := b.Plan(t.Context(), anna(), 0, []Edit{set("agent.name", "x")}); !errors.Is(err, ErrReadOnly) || !errors.Is(b.Changeable(), ErrReadOnly) {

@@ -65,7 +65,7 @@ func (h house) Calls(id string) []router.Record {
 
 // openAPI returns the API of devices without access control: everybody is this machine.
 func openAPI(d offer.Devices) http.Handler {
-	h := (&deviceAPI{devices: d, runner: catalog.NewRunner(router.Gate{}, time.UTC, slog.New(slog.DiscardHandler)), log: slog.New(slog.DiscardHandler)}).handler()
+	h := (&deviceAPI{devices: d, runner: catalog.NewRunner(router.Gate{}, func() *time.Location { return time.UTC }, slog.New(slog.DiscardHandler)), log: slog.New(slog.DiscardHandler)}).handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r.WithContext(catalog.WithCaller(r.Context(), catalog.Caller{Owner: true})))
 	})

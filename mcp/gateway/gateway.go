@@ -31,8 +31,8 @@ type Options struct {
 	Gate     router.Gate                                                           // asked about each call, and about what is offered
 	Offer    offer.Options                                                         // what is offered beside the core tools. The gateway sets what it has itself
 
-	Zone *time.Location // nil: UTC
-	Log  *slog.Logger   // nil: slog.DiscardHandler
+	Zone func() *time.Location // of the times that are told; nil: UTC
+	Log  *slog.Logger          // nil: slog.DiscardHandler
 }
 
 // Gateway serves what is offered outward. It is an [http.Handler] for all paths
@@ -64,7 +64,10 @@ type front struct {
 
 // New makes a gateway, which serves at once. Start has it follow what changes.
 func New(o Options) *Gateway {
-	o.Log, o.Zone = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Zone, time.UTC)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Zone == nil {
+		o.Zone = func() *time.Location { return time.UTC }
+	}
 	o.Version = cmp.Or(o.Version, "dev")
 	registry, runner := catalog.NewRegistry(o.Gate), catalog.NewRunner(o.Gate, o.Zone, o.Log)
 	runner.Audit = o.Audit

@@ -239,7 +239,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	h.connect(kitchenID, "kitchen", own)
 	log := &safeLog{}
 	o := Options{
-		Version: "1.2.3", Log: slog.New(slog.NewTextHandler(log, nil)), Zone: time.FixedZone("CST", 8*3600),
+		Version: "1.2.3", Log: slog.New(slog.NewTextHandler(log, nil)), Zone: func() *time.Location { return time.FixedZone("CST", 8*3600) },
 		Offer: offer.Options{
 			Devices: h, Local: own, Prompts: set, Assistant: func() string { return "小智" },
 			Config: func() []byte { return []byte(`{"llm":["auto"],"auth":{"token":"***"}}`) }, LogTail: func() string { return "a line\n" },

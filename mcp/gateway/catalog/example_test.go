@@ -24,7 +24,7 @@ func ExampleRegistry() {
 		panic(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	runner := catalog.NewRunner(router.Gate{}, time.UTC, log)
+	runner := catalog.NewRunner(router.Gate{}, func() *time.Location { return time.UTC }, log)
 	views := catalog.NewViews(registry, runner, "1.0.0", log)
 	defer views.Close()
 

@@ -96,12 +96,12 @@ type Runner struct {
 	gate   atomic.Pointer[router.Gate]
 	slots  slots
 	number atomic.Uint64 // of the last call
-	zone   *time.Location
+	zone   func() *time.Location
 	log    *slog.Logger
 }
 
-// NewRunner makes a runner. zone is that of the times that tools tell.
-func NewRunner(gate router.Gate, zone *time.Location, log *slog.Logger) *Runner {
+// NewRunner makes a runner. zone returns that of the times that tools tell.
+func NewRunner(gate router.Gate, zone func() *time.Location, log *slog.Logger) *Runner {
 	r := &Runner{zone: zone, log: log}
 	r.SetGate(gate)
 	return r
@@ -145,7 +145,7 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	if who.Gone != nil {
 		defer who.Gone(cancel)() // the call of a caller that left ends
 	}
-	ctx = mcp.WithInfo(ctx, mcp.Info{Language: who.Language, Zone: r.zone, Pictures: true})
+	ctx = mcp.WithInfo(ctx, mcp.Info{Language: who.Language, Zone: r.zone(), Pictures: true})
 	return r.contain(ctx, e, Call{id, string(arguments), who.Language}, req)
 }
 

@@ -33,7 +33,7 @@ func newShop(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{Registry: NewRegistry(router.Gate{})}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	s.runner = NewRunner(router.Gate{}, time.UTC, log)
+	s.runner = NewRunner(router.Gate{}, func() *time.Location { return time.UTC }, log)
 	s.Views = NewViews(s.Registry, s.runner, "test", log)
 	t.Cleanup(s.Close)
 	return s

@@ -49,7 +49,7 @@ type nowInfo struct {
 }
 
 func (o Options) now(ctx context.Context, arguments map[string]any) (any, error) {
-	zone := o.Zone
+	zone := o.Zone()
 	if name, _ := arguments["timezone"].(string); name != "" {
 		var err error
 		if zone, err = time.LoadLocation(name); err != nil || name == "Local" {

@@ -61,7 +61,7 @@ func TestFollowerDevices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, r, said := &home{}, catalog.NewRegistry(router.Gate{}), &told{}
 		h.set("a")
-		f := NewFollower(r, Options{Devices: h, Zone: time.UTC, Log: slog.New(slog.DiscardHandler)}, said.updated)
+		f := NewFollower(r, Options{Devices: h, Zone: utc, Log: slog.New(slog.DiscardHandler)}, said.updated)
 		defer run(t, f)()
 		f.DeviceChanged("a")
 		time.Sleep(time.Second)

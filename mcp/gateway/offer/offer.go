@@ -31,13 +31,13 @@ type Options struct {
 	// first; nil: not offered.
 	Transcript func(id string) ([]Line, bool)
 
-	Prompts   *prompts.Set   // nil: none
-	Assistant func() string  // the assistant's name, for prompts
-	Config    func() []byte  // the settings without secrets, as JSON; nil: not offered
-	LogTail   func() string  // the last lines of the log; nil: not offered
-	ToolsDir  string         // folder of declarative tools (*.yaml), read again when it changes; "": none
-	Secrets   secret.Sources // that its files may refer to
-	Zone      *time.Location // of the times that are told
+	Prompts   *prompts.Set          // nil: none
+	Assistant func() string         // the assistant's name, for prompts
+	Config    func() []byte         // the settings without secrets, as JSON; nil: not offered
+	LogTail   func() string         // the last lines of the log; nil: not offered
+	ToolsDir  string                // folder of declarative tools (*.yaml), read again when it changes; "": none
+	Secrets   secret.Sources        // that its files may refer to
+	Zone      func() *time.Location // of the times that are told
 	Log       *slog.Logger
 
 	Version string // of this server

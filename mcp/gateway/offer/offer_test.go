@@ -15,6 +15,8 @@ import (
 	"xiaozhi/prompts"
 )
 
+func utc() *time.Location { return time.UTC }
+
 // filled fills a registry as a server with one device would.
 func filled(t *testing.T, h *home, change func(*Options)) *catalog.Registry {
 	t.Helper()
@@ -27,7 +29,7 @@ func filled(t *testing.T, h *home, change func(*Options)) *catalog.Registry {
 		t.Fatal(err)
 	}
 	o := Options{
-		Devices: h, Local: own, Prompts: set, Assistant: func() string { return "Ann" }, Zone: time.UTC, Log: slog.New(slog.DiscardHandler),
+		Devices: h, Local: own, Prompts: set, Assistant: func() string { return "Ann" }, Zone: utc, Log: slog.New(slog.DiscardHandler),
 		Config: func() []byte { return []byte(`{"a":1}`) }, LogTail: func() string { return "a line" },
 	}
 	if change != nil {
@@ -40,7 +42,7 @@ func filled(t *testing.T, h *home, change func(*Options)) *catalog.Registry {
 }
 
 func TestFillBare(t *testing.T) {
-	r := filled(t, nil, func(o *Options) { *o = Options{Zone: time.UTC, Log: o.Log} })
+	r := filled(t, nil, func(o *Options) { *o = Options{Zone: utc, Log: o.Log} })
 	if got := names(r); !slices.Equal(got, []string{"system.info", "time.now", "util.hash", "util.uuid"}) {
 		t.Errorf("tools %v", got)
 	}

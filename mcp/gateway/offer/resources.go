@@ -99,7 +99,7 @@ func (o Options) prompt(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.Ge
 	invalid := func(id string, args ...any) error {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: catalog.CallerFrom(ctx).Say(id, args...)}
 	}
-	data := prompts.Data{AssistantName: o.Assistant(), Now: time.Now().In(o.Zone)}
+	data := prompts.Data{AssistantName: o.Assistant(), Now: time.Now().In(o.Zone())}
 	language := catalog.CallerFrom(ctx).Language
 	for argument, value := range req.Params.Arguments {
 		switch argument {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -21,7 +20,7 @@ import (
 // viewOf returns what the owner sees of a registry.
 func viewOf(r *catalog.Registry) *catalog.View {
 	log := slog.New(slog.DiscardHandler)
-	v, _ := catalog.NewViews(r, catalog.NewRunner(router.Gate{}, time.UTC, log), "test", log).Of(english(), "")
+	v, _ := catalog.NewViews(r, catalog.NewRunner(router.Gate{}, utc, log), "test", log).Of(english(), "")
 	return v
 }
 
@@ -52,7 +51,7 @@ func call(t *testing.T, r *catalog.Registry, name, arguments string) answer {
 		t.Fatalf("there is no tool %s", name)
 	}
 	ctx := catalog.WithCaller(t.Context(), english())
-	result, err := catalog.NewRunner(router.Gate{}, time.UTC, slog.New(slog.DiscardHandler)).Run(ctx, e, json.RawMessage(arguments), nil)
+	result, err := catalog.NewRunner(router.Gate{}, utc, slog.New(slog.DiscardHandler)).Run(ctx, e, json.RawMessage(arguments), nil)
 	if bad, invalid := errors.AsType[*catalog.ArgumentError](err); invalid {
 		return answer{invalid: bad.Why}
 	}
