@@ -101,6 +101,7 @@ type Load interface {
 // Report says what has become of a session: Hello or End is set.
 type Report struct {
 	DeviceID string  // "" of a device that has not named itself
+	Serial   uint64  // of its connection
 	Remote   string  // address
 	Hello    *Hello  // that of a device which registers its tools instead has nothing
 	Raw      []byte  // the fields of the hello as they came, as JSON

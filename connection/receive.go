@@ -222,7 +222,7 @@ func (s *Session) hello(w helloWire) {
 func (s *Session) tellHello(w helloWire, h *Hello, busy bool) {
 	if report := s.registry.opts.Report; report != nil {
 		raw, _ := rawjson.Marshal(w) // its members are JSON already
-		report(Report{DeviceID: s.peer.Guest.ID, Remote: s.peer.Remote, Hello: h, Raw: raw, Busy: busy})
+		report(Report{DeviceID: s.peer.Guest.ID, Serial: s.peer.Serial, Remote: s.peer.Remote, Hello: h, Raw: raw, Busy: busy})
 	}
 }
 

@@ -23,6 +23,7 @@ type Registry struct {
 	sessions map[string]*Session // by the device's id, or what stands for it (place.key)
 	pending  map[string]int      // devices between Reserve and Admit
 	live     int                 // devices between Reserve and release
+	serial   uint64              // of the last connection
 	visitors visitors
 	closing  bool
 	idle     chan struct{} // closed once closing and live is 0
@@ -139,6 +140,8 @@ func (r *Registry) Reserve(p Peer) (*Room, error) {
 	if !known && r.taken() >= r.opts.MaxDevices && (!p.Guest.Regular || !r.makeRoom()) {
 		return nil, ErrFull
 	}
+	r.serial++
+	p.Serial = r.serial
 	room := &Room{registry: r, peer: p, key: key, log: r.log}
 	if p.isVisitor() {
 		var err error

@@ -165,7 +165,7 @@ func (s *Session) report(reason *Reason) {
 	}
 	s.log.LogAttrs(s.life.context(), reason.Level, "device left", attrs...)
 	if told := s.registry.opts.Report; told != nil {
-		told(Report{DeviceID: s.peer.Guest.ID, Remote: s.peer.Remote, End: reason})
+		told(Report{DeviceID: s.peer.Guest.ID, Serial: s.peer.Serial, Remote: s.peer.Remote, End: reason})
 	}
 }
 

@@ -50,6 +50,8 @@ type Peer struct {
 	identity.Visit                // as it introduces itself; Address is canonical, "" if it will name itself
 	Guest          identity.Guest // as the server treats it: of [Options].Identify, by [Registry.Reserve], unless it has an id before
 
+	Serial uint64 // of its connection, by [Registry.Reserve]
+
 	Transport string // as a hello names it, "websocket"
 	Protocol  string // Protocol-Version
 	BaseURL   string // how the device reaches the server by HTTP, without a last slash

@@ -99,6 +99,12 @@ func TestCauses(t *testing.T) {
 	w.now = w.now.Add(10 * time.Second)
 	w.Leaves(End{Device: speaker, Why: "gone"})
 	w.wants(Hello, "contact/hello-late", "contact/hello-other")
+	w.arrives(func(a *Arrival) { a.Serial = 7 })
+	w.arrives(func(a *Arrival) { a.Serial = 8 })
+	w.Leaves(End{Device: speaker, Serial: 7, Why: "another connection of the same device"})
+	w.wants(Hello, "contact/hello-other")
+	w.Leaves(End{Device: speaker, Serial: 8, Why: "gone"})
+	w.wants(Hello, "contact/hello-gone")
 }
 
 // TestTalk: the steps of a talk tick off, and the next utterance begins its own anew.

@@ -69,6 +69,7 @@ type Poll struct {
 // Arrival is the request for a socket.
 type Arrival struct {
 	Caller
+	Serial  uint64 // of the connection; 0: it gets none
 	Request string // as it came, without secrets
 	Refusal Refusal
 	Detail  string // of the refusal, in English; "": none
@@ -88,6 +89,7 @@ type Greeting struct {
 // End is the end of a connection.
 type End struct {
 	Device string
+	Serial uint64 // of the connection, as it came
 	Why    string // in English
 	NoWord bool   // no hello came in time
 	Gone   bool   // the device has gone, and was not sent away

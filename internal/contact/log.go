@@ -49,7 +49,8 @@ type record struct {
 	url     string // that it was told
 	code    string // that waits for a person; "": none
 	asked   time.Time
-	listens bool // it has said that it listens
+	serial  uint64 // of its newest connection
+	listens bool   // it has said that it listens
 	odd     []string
 	level   Level
 	turn    uint64 // of the reply that plays; 0: none does

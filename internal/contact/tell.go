@@ -114,7 +114,7 @@ func (l *Log) Arrives(a Arrival) {
 		r.marks.restart(Connecting)
 		r.marks[Connecting].raw = cut(a.Request)
 		r.listens, r.odd, r.level, r.turn = false, nil, Level{}, 0
-		r.code = a.Code
+		r.code, r.serial = a.Code, max(r.serial, a.Serial)
 		reason := refused(a.Refusal, a.Detail)
 		switch {
 		case a.Refusal == NotRefused:
@@ -311,9 +311,12 @@ func replyFault(t Turn) Why {
 // hang up in the same moment.
 const patience = 9 * time.Second
 
-// Leaves notes that a connection has ended.
+// Leaves notes that a connection has ended. One that a newer connection of the device has followed says nothing of that.
 func (l *Log) Leaves(e End) {
 	l.of(e.Device, func(r *record, now time.Time) {
+		if e.Serial < r.serial {
+			return
+		}
 		switch step, open := r.marks.open(); {
 		case e.NoWord:
 			r.marks.fail(Hello, now, r.caller.From, why("contact/hello-late"))

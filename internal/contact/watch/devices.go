@@ -95,7 +95,7 @@ func (d *Devices) Arrived(r websocket.Report) {
 		return
 	}
 	g := r.Peer.Guest
-	a := contact.Arrival{Caller: d.caller(r.Peer), Request: contact.Dump(r.Request, nil), Proven: g.Proven}
+	a := contact.Arrival{Caller: d.caller(r.Peer), Serial: r.Peer.Serial, Request: contact.Dump(r.Request, nil), Proven: g.Proven}
 	if r.Peer.Guest.ID != "" {
 		a.Device, a.Known, a.Page = g.ID, !g.Unknown, g.Page
 	}
@@ -135,6 +135,6 @@ func (d *Devices) Met(r connection.Report) {
 	case r.Hello != nil:
 		d.Log.Greets(contact.Greeting{Device: id, Message: contact.Plain(r.Raw), Odd: r.Hello.Odd, HasMCP: r.Hello.MCP, Busy: r.Busy})
 	case r.End != nil:
-		d.Log.Leaves(contact.End{Device: id, Why: r.End.Text, NoWord: r.End == connection.ErrNoHello, Gone: r.End.Gone})
+		d.Log.Leaves(contact.End{Device: id, Serial: r.Serial, Why: r.End.Text, NoWord: r.End == connection.ErrNoHello, Gone: r.End.Gone})
 	}
 }
