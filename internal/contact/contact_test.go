@@ -78,8 +78,21 @@ func TestCauses(t *testing.T) {
 	w.wants(Connecting, "contact/activation-code")
 	w.asks(func(a *Answer) { a.Code = "482913" }) // firmware asks anew every ten polls
 	w.wants(Connecting, "contact/activation-code")
+	if c, _ := w.Get(speaker, Around{}); len(c.Causes) != 1 {
+		t.Errorf("it asks for no socket before it is accepted, and that may be due to %+v", c.Causes)
+	}
 	w.Polls(Poll{Caller{Device: speaker, From: "192.168.1.40"}, false})
 	w.wants(Connecting, "contact/socket-wake")
+	w.asks(nil) // for its token
+	w.wants(Connecting, "contact/socket-wake")
+	if c, _ := w.Get(speaker, Around{}); c.Steps[Polled].State != Reached || c.Steps[Polled].Note.ID != "contact/note-accepted" || c.Code != "" {
+		t.Errorf("it was accepted just now: %+v", c.Steps[Polled])
+	}
+	w.now = w.now.Add(time.Hour)
+	w.asks(nil)
+	if c, _ := w.Get(speaker, Around{}); c.Steps[Polled].State != Unneeded {
+		t.Errorf("it was switched on again, and need not be accepted: %+v", c.Steps[Polled])
+	}
 	w.asks(func(a *Answer) { a.URL = "wss://speakers.example/xiaozhi/v1/" })
 	w.wants(Connecting, "contact/socket-elsewhere", "contact/socket-wake", "contact/socket-certificate")
 	if c, _ := w.Get(speaker, Around{PrivateCertificate: true, NoUpgrade: true}); c.Causes[1].ID != "contact/socket-private" || c.Causes[2].ID != "contact/socket-upgrade" {

@@ -35,6 +35,9 @@ func (l *Log) Asks(a Answer) {
 		switch {
 		case a.Refusal == Denied || a.Refusal == Closed:
 			r.marks.fail(Polled, now, a.From, refused(a.Refusal))
+		case a.Code == "" && polled.state == Reached && now.Sub(polled.at) <= pollsStop: // it was accepted, and asks for its token
+			polled.note = why("contact/note-accepted")
+			r.marks[Polled] = polled
 		case a.Code == "":
 			r.marks.skip(Polled, Why{})
 		case same:

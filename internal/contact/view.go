@@ -208,9 +208,11 @@ func (r *record) causes(s Step, now time.Time, a Around) (all []Why) {
 func (r *record) socketCauses(add func(when bool, id string, args ...any), now time.Time, a Around) {
 	told, _ := url.Parse(r.url)
 	secure := told != nil && told.Scheme == "wss"
-	waits := r.code != "" && r.marks[Polled].state == Reached
-	add(waits && now.Sub(r.last) > pollsStop, "contact/activation-stopped")
-	add(waits, "contact/activation-code", r.code)
+	if r.code != "" && r.marks[Polled].state == Reached { // it asks for no socket before it is accepted
+		add(now.Sub(r.last) > pollsStop, "contact/activation-stopped")
+		add(true, "contact/activation-code", r.code)
+		return
+	}
 	if r.marks[Connecting].state == Failed {
 		add(r.marks[Connecting].note.ID == "contact/refused-upgrade", "contact/socket-upgrade")
 		return
@@ -220,7 +222,7 @@ func (r *record) socketCauses(add func(when bool, id string, args ...any), now t
 		add(secure && a.PrivateCertificate, "contact/socket-private", told.Host)
 	}
 	add(a.NoUpgrade, "contact/socket-upgrade")
-	add(!waits, "contact/socket-wake")
+	add(true, "contact/socket-wake")
 	add(secure && !a.PrivateCertificate, "contact/socket-certificate")
 	if told != nil {
 		add(!a.NoUpgrade, "contact/socket-port", told.Host)
