@@ -22,7 +22,9 @@ var journeyServer = sharedServer{setup: func() (setup, error) {
 	if err != nil {
 		return setup{}, err
 	}
-	cloud.Handle(openaitest.Chat, echo)
+	cloud.Handle(openaitest.Chat, holding(retelling))
+	cloud.Handle(openaitest.Transcribe, tones)
+	cloud.Handle(openaitest.Speak, holding(briefly))
 	return setup{env: cloudEnv(cloud), config: "auth: {pairing: ask}\nasr: [cloud]\ntts: [cloud]\nrecording: {sound: both}\n" + cloudSection(cloud)}, nil
 }}
 
