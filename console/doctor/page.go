@@ -70,7 +70,7 @@ func (p *Page) Topics() []live.Topic {
 	whose := func(r *http.Request, id string) (string, error) { return p.from.DeviceOwner(r.Context(), id) }
 	return []live.Topic{
 		{Name: Topic, Need: members, Parts: p.parts},
-		{Name: TopicContact, Need: own, Owner: whose, Parts: func(r *http.Request, id string) ([]live.Part, error) {
+		{Name: TopicContact, Need: own, Owner: whose, Ages: true, Parts: func(r *http.Request, id string) ([]live.Part, error) {
 			html, err := p.site.Fragment(r, "checkup-steps", p.contactState(r, id))
 			return []live.Part{{ID: "steps", HTML: html}}, err
 		}},

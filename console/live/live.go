@@ -30,6 +30,7 @@ type Topic struct {
 	Name  string
 	Need  account.Need
 	Owner func(r *http.Request, key string) (id string, err error) // whose the object is; set where Need.Own is
+	Ages  bool                                                     // time alone changes what is shown of it, to a heartbeat
 	// Parts renders what a page shows of it. key is what follows the name and a colon, such as the id of a device.
 	Parts func(r *http.Request, key string) ([]Part, error)
 }
@@ -87,11 +88,7 @@ func (h *Hub) Changed(name, key string) {
 		for _, topic := range s.topics {
 			n, k, _ := strings.Cut(topic, ":")
 			if n == name && (key == "" || k == "" || k == key) {
-				s.dirty[topic] = true
-				select {
-				case s.wake <- struct{}{}:
-				default: // it is awake
-				}
+				s.touch(topic)
 			}
 		}
 	}
@@ -195,10 +192,31 @@ func (h *Hub) follow(ctx context.Context, r *http.Request, s *stream, out *write
 			wait(ctx, pace)
 		case <-beat.C:
 			err = out.write(": beat\n\n")
+			h.age(s)
 		}
 		if err != nil {
 			return
 		}
+	}
+}
+
+// age has what time alone changes looked at again.
+func (h *Hub) age(s *stream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, topic := range s.topics {
+		if name, _, _ := strings.Cut(topic, ":"); h.topics[name].Ages && !h.closed {
+			s.touch(topic)
+		}
+	}
+}
+
+// touch notes that a topic has changed. The caller holds Hub.mu.
+func (s *stream) touch(topic string) {
+	s.dirty[topic] = true
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is awake
 	}
 }
 

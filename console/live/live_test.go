@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -48,6 +49,28 @@ func open(ctx context.Context, h *Hub, on string) (*page, *sync.WaitGroup) {
 	var done sync.WaitGroup
 	done.Go(func() { h.serve(p, r) })
 	return p, &done
+}
+
+// TestTimeChangesPages: what time alone changes arrives at the next heartbeat, and nothing else is looked at for that.
+func TestTimeChangesPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rendered := 0
+		old := func(*http.Request, string) ([]Part, error) {
+			rendered++
+			return []Part{{"e", strconv.Itoa(rendered)}}, nil
+		}
+		h := New(access.New(access.Options{}), Topic{Name: "x", Need: anybody, Ages: true, Parts: old}, Topic{Name: "y", Need: anybody, Parts: func(*http.Request, string) ([]Part, error) {
+			return []Part{{"f", strconv.Itoa(rendered)}}, nil
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		p, done := open(ctx, h, "x:key,y")
+		time.Sleep(2*heartbeat + time.Second)
+		cancel()
+		done.Wait()
+		if got := p.all(); rendered != 3 || !strings.Contains(got, `"id":"e","html":"3"`) || strings.Count(got, `"id":"f"`) != 1 {
+			t.Errorf("rendered %d times:\n%s", rendered, got)
+		}
+	})
 }
 
 // TestChangesArriveOnce: a hundred changes within a moment are two writings, the same content is one.
