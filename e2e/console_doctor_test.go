@@ -35,6 +35,9 @@ func TestDoctorTicksOff(t *testing.T) {
 		v.Text(`window.__same = "the page that was opened"`)
 		v.pairs(ctx, &o)
 		v.talks(ctx, v.connects(ctx, o))
+		v.asks(ctx, o.DeviceID, "another speaker, or this one erased", "")
+		v.Await(`document.querySelector("#steps > section li a")?.textContent.startsWith("` + o.DeviceID + `~")`)
+		v.reads("checkup/also")
 		if page := v.Text(`window.__same ?? "another one"`); page != "the page that was opened" {
 			t.Errorf("it ends on %s", page)
 		}
@@ -87,18 +90,10 @@ func (v contactPage) pairs(ctx context.Context, o *devicetest.Options) {
 		v.words("contact/ota-https"), v.words("contact/ota-wifi"), v.words("contact/ota-firewall"))
 	v.reads("checkup/never")
 
-	asks := func(host string) {
-		a := v.s.http(ctx, v.t, "POST /xiaozhi/ota/", `{}`, func(r *http.Request) {
-			r.Host, r.Header = host, http.Header{"Device-Id": {o.DeviceID}, "Client-Id": {o.ClientID}}
-		})
-		if a.status != http.StatusOK {
-			v.t.Fatalf("it is answered with %d: %s", a.status, a.body)
-		}
-	}
 	lost := "[fd00::8]:" + port
-	asks(lost)
+	v.asks(ctx, o.DeviceID, o.ClientID, lost)
 	v.stands(contact.Answered, contact.Failed, v.words("contact/answer-ipv6", lost), v.words("contact/answer-public", lost))
-	asks("127.0.0.1:" + port)
+	v.asks(ctx, o.DeviceID, o.ClientID, "127.0.0.1:"+port)
 	v.Await(`/^[0-9]{6}$/.test(document.querySelector("#steps .tag.num")?.textContent)`)
 	waits := v.words("contact/activation-code", v.Text(`document.querySelector("#steps .tag.num").textContent`))
 	v.stands(contact.Polled, contact.Missing, waits)
@@ -116,6 +111,17 @@ func (v contactPage) pairs(ctx context.Context, o *devicetest.Options) {
 	}
 	o.URL, o.Token = p.URL, p.Token
 	v.stands(contact.Connecting, contact.Missing, v.words("contact/socket-wake"), v.words("contact/socket-port", "127.0.0.1:"+port), v.words("contact/socket-mqtt"))
+}
+
+// asks asks where to connect, by the name of a host; "": that of the server.
+func (v contactPage) asks(ctx context.Context, device, client, host string) {
+	v.t.Helper()
+	a := v.s.http(ctx, v.t, "POST /xiaozhi/ota/", `{}`, func(r *http.Request) {
+		r.Host, r.Header = host, http.Header{"Device-Id": {device}, "Client-Id": {client}}
+	})
+	if a.status != http.StatusOK {
+		v.t.Fatalf("it is answered with %d: %s", a.status, a.body)
+	}
 }
 
 // connects goes through those of the connection, up to a speaker that rests.

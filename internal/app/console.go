@@ -69,7 +69,8 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 	a.life.atEnd(a.seen.devices.Log.Follow(func(id string) {
 		all.Changed(doctorpage.Topic, "")
 		all.Changed(doctorpage.TopicContact, id)
-		pageWatcher{all}.deviceCalled(id) // one that asks where to connect holds no conversation
+		all.Changed(doctorpage.TopicContact, identity.AddressOf(id)) // its page names others that say the same Device-Id
+		pageWatcher{all}.deviceCalled(id)                            // one that asks where to connect holds no conversation
 	}))
 	a.life.atEnd(a.seen.doctor.Follow(func() { all.Changed(doctorpage.Topic, "") }))
 	a.outside.devices.Watch(pageWatcher{all})
