@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -181,7 +180,7 @@ func (v contactPage) talks(ctx context.Context, d *devicetest.Device) {
 		}
 	}
 	mark := markOf(v.look)
-	thinks, speaks := hold(v.t, "This is marker "+mark), hold(v.t, "the rest of "+mark)
+	thinks, speaks := hold(v.t, fmt.Sprint("This is marker ", mark)), hold(v.t, fmt.Sprint("the rest of ", mark))
 	if err := d.ListenStart(devicetest.Manual); err != nil {
 		v.t.Fatal(err)
 	}
@@ -189,8 +188,7 @@ func (v contactPage) talks(ctx context.Context, d *devicetest.Device) {
 	v.command(ctx, contact.Sound, "contact/sound-muted")
 	sounds([][]byte{devicetest.Pause(60)})
 	v.stands(contact.Voice, contact.Missing, v.words("contact/voice-silent", -90.0))
-	n, _ := strconv.Atoi(mark)
-	sounds(tone(v.t, toneOf(n), 1200*time.Millisecond))
+	sounds(tone(v.t, toneOf(mark), 1200*time.Millisecond))
 	v.stands(contact.Words, contact.Missing, v.words("contact/words-waiting"))
 	if err := d.ListenStop(); err != nil {
 		v.t.Fatal(err)
@@ -199,7 +197,7 @@ func (v contactPage) talks(ctx context.Context, d *devicetest.Device) {
 	thinks()
 	v.stands(contact.Played, contact.Missing, v.words("contact/played-waiting"))
 	speaks()
-	if r := reply(ctx, v.t, d); !strings.Contains(r.Text(), mark) || r.Frames == 0 {
+	if r := reply(ctx, v.t, d); !strings.Contains(r.Text(), fmt.Sprint(mark)) || r.Frames == 0 {
 		v.t.Errorf("it says %q in %d frames", r.Text(), r.Frames)
 	}
 	v.Await(`!document.querySelector("#steps [aria-current=step]")`)
@@ -220,31 +218,44 @@ func (v contactPage) command(ctx context.Context, at contact.Step, id string) {
 	}
 }
 
-// markOf is what the recogniser of journeys understands a tone of a speaker as.
-func markOf(l look) string {
+// The marks by which the recogniser of journeys knows the tones of speakers at the doctor.
+const (
+	markEN = 31
+	markZH = 37
+)
+
+// markOf is that of a speaker.
+func markOf(l look) int {
 	if l.lang == "zh" {
-		return "7"
+		return markZH
 	}
-	return "3"
+	return markEN
 }
 
-// tones understands each sound as the tone of a speaker.
+// tones understands the tones of these speakers, and everything else as hello.
 func tones(r *openaitest.Request) openaitest.Reply {
-	return openaitest.JSON(http.StatusOK, fmt.Sprintf(`{"text":"This is marker %d speaking"}`, deviceOf(samplesOf(r.File), 16000)))
+	if mark := deviceOf(samplesOf(r.File), 16000); mark == markEN || mark == markZH {
+		return openaitest.JSON(http.StatusOK, fmt.Sprintf(`{"text":"This is marker %d speaking"}`, mark))
+	}
+	return openaitest.JSON(http.StatusOK, `{"text":"hello"}`)
 }
 
 // retelling is echo, with more to tell of a tone.
 func retelling(r *openaitest.Request) openaitest.Reply {
-	_, mark, ok := strings.Cut(lastWords(r), "This is marker ")
-	if !ok {
-		return echo(r)
+	if _, mark, ok := strings.Cut(lastWords(r), "This is marker "); ok {
+		return openaitest.Text("I heard marker "+mark+". ", "That is the rest of "+mark+".")
 	}
-	return openaitest.Text("I heard marker "+mark+". ", "That is the rest of "+mark+".")
+	return echo(r)
 }
 
-// briefly says everything within a moment.
-func briefly(*openaitest.Request) openaitest.Reply {
-	return openaitest.Sound("audio/pcm", openaitest.Tone(24000, 440, 300*time.Millisecond), 4800)
+// briefly is a tone of 60 ms for each letter, and of half a second for what is told of a tone.
+func briefly(r *openaitest.Request) openaitest.Reply {
+	input, _ := r.JSON()["input"].(string)
+	lasts := time.Duration(len([]rune(input))) * 60 * time.Millisecond
+	if strings.HasSuffix(input, " speaking.") {
+		lasts = 500 * time.Millisecond
+	}
+	return openaitest.Sound("audio/pcm", openaitest.Tone(24000, 440, lasts), 4800)
 }
 
 // held are words and the channels of what waits with them.
