@@ -127,7 +127,7 @@ func (v contactPage) asks(ctx context.Context, device, client, host string) {
 func (v contactPage) connects(ctx context.Context, o devicetest.Options) *devicetest.Device {
 	v.t.Helper()
 	dialRaw(v.t, v.s, o.DeviceID, "Client-Id: "+o.ClientID, "Authorization: Bearer "+o.Token).conn.Close()
-	v.stands(contact.Hello, contact.Failed, v.words("contact/hello-gone", "device closed the connection"), v.words("contact/hello-other"))
+	v.stands(contact.Hello, contact.Failed, v.words("contact/hello-gone", v.words("contact/end-left")), v.words("contact/hello-other"))
 	lost := dialRaw(v.t, v.s, o.DeviceID, "Client-Id: "+o.ClientID)
 	v.stands(contact.Token, contact.Failed, v.words("contact/refused-token"), v.words("contact/token-restart"))
 	lost.conn.Close()

@@ -106,17 +106,17 @@ func TestCauses(t *testing.T) {
 	w.Leaves(End{Device: speaker, NoWord: true})
 	w.wants(Hello, "contact/hello-late", "contact/hello-other")
 	w.arrives(nil)
-	w.Leaves(End{Device: speaker, Why: "gone"})
+	w.Leaves(End{Device: speaker, Why: Quoted("gone")})
 	w.wants(Hello, "contact/hello-gone", "contact/hello-other")
 	w.arrives(nil)
 	w.now = w.now.Add(10 * time.Second)
-	w.Leaves(End{Device: speaker, Why: "gone"})
+	w.Leaves(End{Device: speaker, Why: Quoted("gone")})
 	w.wants(Hello, "contact/hello-late", "contact/hello-other")
 	w.arrives(func(a *Arrival) { a.Serial = 7 })
 	w.arrives(func(a *Arrival) { a.Serial = 8 })
-	w.Leaves(End{Device: speaker, Serial: 7, Why: "another connection of the same device"})
+	w.Leaves(End{Device: speaker, Serial: 7, Why: Quoted("another connection of the same device")})
 	w.wants(Hello, "contact/hello-other")
-	w.Leaves(End{Device: speaker, Serial: 8, Why: "gone"})
+	w.Leaves(End{Device: speaker, Serial: 8, Why: Quoted("gone")})
 	w.wants(Hello, "contact/hello-gone")
 }
 
@@ -161,7 +161,7 @@ func TestTalk(t *testing.T) {
 	w.Says(Said{Device: speaker, Chars: 12, Recognizer: "r"})
 	w.Replies(speaker, 6)
 	w.wants(Played, "contact/played-waiting")
-	w.Leaves(End{Device: speaker, Why: "device closed the connection", Gone: true})
+	w.Leaves(End{Device: speaker, Why: Quoted("device closed the connection"), Gone: true})
 	w.wants(Played, "contact/played-gone")
 	for turn, over := range []func(){
 		func() { w.Leaves(End{Device: speaker, Gone: true}) },

@@ -90,9 +90,9 @@ type Greeting struct {
 type End struct {
 	Device string
 	Serial uint64 // of the connection, as it came
-	Why    string // in English
-	NoWord bool   // no hello came in time
-	Gone   bool   // the device has gone, and was not sent away
+	Why    Why
+	NoWord bool // no hello came in time
+	Gone   bool // the device has gone, and was not sent away
 }
 
 // List tells of the tools that were read so far.
@@ -132,7 +132,7 @@ type Turn struct {
 	Heard     int    // signs of the answer that were
 	Cut       bool   // not all of it was heard
 	Gone      bool   // the connection has ended
-	Cause     string // of its end, in English; "": it was played
+	Cause     Why    // of its end; an empty one: it was played
 	Err       string // what failed; "": nothing
 	Attempts  []Attempt
 }

@@ -267,7 +267,7 @@ func (r *record) endReply(t Turn, now time.Time) {
 	case t.Gone && r.caller.Page:
 		r.marks.reach(Played, now, "", why("contact/note-closed"))
 	case t.Gone:
-		r.marks.fail(Played, now, "", why("contact/played-gone", short(t.Cause)))
+		r.marks.fail(Played, now, "", why("contact/played-gone", t.Cause))
 	case t.Err != "" && t.Heard == 0: // what was heard was an excuse
 		words := r.marks[Words]
 		r.marks.fail(Reply, now, "", replyFault(t))
@@ -275,7 +275,7 @@ func (r *record) endReply(t Turn, now time.Time) {
 	case t.Err != "":
 		r.marks.fail(Played, now, "", why("contact/played-failed", short(t.Err)))
 	case t.Cut:
-		r.marks.reach(Played, now, "", why("contact/note-cut", short(t.Cause)))
+		r.marks.reach(Played, now, "", why("contact/note-cut", t.Cause))
 	case t.Underruns > 0:
 		r.marks.reach(Played, now, "", why("contact/note-underruns", t.Underruns, t.Frames))
 	default:
@@ -328,14 +328,14 @@ func (l *Log) Leaves(e End) {
 			r.marks.reach(Played, now, r.caller.From, why("contact/note-closed"))
 		case r.turn != 0:
 			r.turn = 0
-			r.marks.fail(Played, now, r.caller.From, why("contact/played-gone", short(e.Why)))
+			r.marks.fail(Played, now, r.caller.From, why("contact/played-gone", e.Why))
 		case !open || step < Hello || r.marks[step].state == Failed:
 		case step == Hello && now.Sub(r.marks[Token].at) >= patience:
 			r.marks.fail(Hello, now, r.caller.From, why("contact/hello-late"))
 		case step == Hello:
-			r.marks.fail(Hello, now, r.caller.From, why("contact/hello-gone", short(e.Why)))
+			r.marks.fail(Hello, now, r.caller.From, why("contact/hello-gone", e.Why))
 		case step > Voice && e.Gone && !r.caller.Page:
-			r.marks.fail(step, now, r.caller.From, why("contact/gone", short(e.Why)))
+			r.marks.fail(step, now, r.caller.From, why("contact/gone", e.Why))
 		}
 	})
 }

@@ -28,6 +28,9 @@ func Line(line string) Why {
 	return w
 }
 
+// Quoted makes a sentence of a text that is the same in all languages.
+func Quoted(text string) Why { return why("contact/said", short(text)) }
+
 func why(id string, args ...any) Why { return Why{ID: id, Args: args} }
 
 // In returns the sentence in a language; "" of the empty one.

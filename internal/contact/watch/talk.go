@@ -136,10 +136,10 @@ func (t *Talk) report(r agent.Report) {
 			Device: t.device, Turn: r.Turn, Frames: r.Figures.Frames, Underruns: r.Figures.Underruns, Heard: r.Heard, Cut: r.Cut, Err: errorText(r.Err),
 		}
 		if r.Cause != nil && !errors.Is(r.Cause, turn.ErrDone) {
-			end.Cause = r.Cause.Error()
+			end.Cause = cause(r.Cause)
 		}
-		if ended, ok := errors.AsType[*connection.Reason](r.Cause); ok {
-			end.Gone, end.Cause = r.Cut, ended.Text
+		if _, ok := errors.AsType[*connection.Reason](r.Cause); ok {
+			end.Gone = r.Cut
 		}
 		for _, a := range r.Figures.Attempts {
 			end.Attempts = append(end.Attempts, contact.Attempt{Op: a.Op, Service: a.Provider, Fault: a.Fault, Answered: a.Outcome == "answered"})
