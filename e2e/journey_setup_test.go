@@ -23,12 +23,16 @@ func (l look) begins(t *testing.T, s *server) *visitor {
 	v.fill("name", "anna")
 	v.fill("password", goodPassword)
 	v.fill("again", goodPassword+"x")
+	v.Await(`document.getElementById("f-zone").value === Intl.DateTimeFormat().resolvedOptions().timeZone`)
+	v.fill("zone", "Berlin")
 	v.press("setup/found")
 	v.reads("setup/passwords-differ")
-	if kept := v.Text(`["code", "name"].map((n) => document.getElementById("f-" + n).value).join(" ")`); kept != code+" anna" {
-		t.Errorf("of code and name %q is left", kept)
+	if kept := v.Text(`["code", "name", "zone"].map((n) => document.getElementById("f-" + n).value).join(" ")`); kept != code+" anna Berlin" {
+		t.Errorf("of code, name and zone %q is left", kept)
 	}
+	v.Await(`document.getElementById("e-zone").textContent.includes("Europe/Berlin")`)
 	v.wide()
+	v.fill("zone", "Europe/Berlin")
 	v.fill("password", goodPassword)
 	v.fill("again", goodPassword)
 	v.press("setup/found")

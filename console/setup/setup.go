@@ -56,8 +56,25 @@ type Source interface {
 	Shut() (all []string, port string, local bool)
 	Roles() []Role
 	Presets(ctx context.Context, lang text.Lang) []Preset // the most useful ones first
-	Zone() *time.Location
+	Zone() Zone
+	// ZoneWrong says why a name is that of no zone; "": it is one, or empty.
+	ZoneWrong(lang text.Lang, name string) string
+	// SetZone has the server tell times by the zone of a name from now on.
+	SetZone(r *http.Request, by account.Person, name string) error
 }
+
+// Zone says by which time zone the server tells times.
+type Zone struct {
+	Now     *time.Location // that counts
+	Name    string         // as it is set; "": the machine's own counts
+	Machine string         // the name of that
+	Chosen  bool           // somebody has set it: else that of the browser is offered
+	Fixed   bool           // it cannot be chosen in the console
+	Names   []string       // of zones that people choose from
+}
+
+// Clock is the time of day there.
+func (z Zone) Clock() string { return time.Now().In(z.Now).Format("15:04") }
 
 // Page leads through the setup.
 type Page struct {
@@ -107,8 +124,8 @@ type state struct {
 	Roles     []Role
 	Presets   []Preset
 	Bare      bool // nothing hears, thinks or speaks but what comes with the program
-	Zone      string
-	Now       string // the time there
+	Zone      Zone
+	Offer     bool // the zone of the browser is put into its field
 	Code      ui.QR
 	Next      string // path
 }
@@ -133,7 +150,7 @@ func (p *Page) state(r *http.Request, step string) state {
 		s.Roles, s.Presets = p.from.Roles(), p.from.Presets(r.Context(), ui.Lang(r))
 		s.Bare = !slices.ContainsFunc(s.Roles, func(r Role) bool { return !r.Own })
 	case "owner":
-		s.Zone, s.Now = p.from.Zone().String(), time.Now().In(p.from.Zone()).Format("15:04")
+		s.Zone = p.from.Zone()
 	case "speakers":
 		s.Speakers = p.from.Speakers(r.Context())
 	case "address":
@@ -155,7 +172,15 @@ func (p *Page) first(w http.ResponseWriter, r *http.Request) {
 		p.site.NotFound(w, r)
 		return
 	}
-	p.show(w, r, "owner", nil)
+	f := ui.Filled("zone", p.from.Zone().Name, "lang", string(ui.Lang(r)))
+	p.site.Show(w, r, "setup-owner", ui.Content{Title: p.site.Say(r, "setup/owner"), Data: p.offering(r), Form: f})
+}
+
+// offering is the first step before anything is typed: the browser may offer its zone.
+func (p *Page) offering(r *http.Request) state {
+	s := p.state(r, "owner")
+	s.Offer = !s.Zone.Chosen && !s.Zone.Fixed
+	return s
 }
 
 // found makes the owner.
@@ -171,9 +196,22 @@ func (p *Page) found(w http.ResponseWriter, r *http.Request) {
 	if f.Raw("password") != f.Raw("again") {
 		f.Wrong("again", p.site.Say(r, "setup/passwords-differ"))
 	}
+	zone := p.from.Zone()
+	chosen := !zone.Fixed && len(f.All("zone")) > 0 && f.Get("zone") != zone.Name
+	if zone.Fixed {
+		f.Set("zone", zone.Name) // its field is not sent
+	}
+	if why := p.from.ZoneWrong(ui.Lang(r), f.Get("zone")); chosen && why != "" {
+		f.Wrong("zone", why)
+	}
 	if f.Valid() {
-		err := p.door.Found(w, r, f.Get("code"), account.NewUser{Name: f.Get("name"), Password: f.Raw("password"), Locale: string(ui.Lang(r))})
+		err := p.door.Found(w, r, f.Get("code"), account.NewUser{Name: f.Get("name"), Password: f.Raw("password"), Locale: string(ui.Chosen(r, f))})
 		if err == nil {
+			ui.KeepLang(w, r, f)
+			if chosen && p.from.SetZone(r, account.Person{Name: f.Get("name"), Role: account.Owner}, f.Get("zone")) != nil {
+				p.site.Done(w, r, path+"/services", "setup/zone-later") // the audit says why
+				return
+			}
 			ui.Redirect(w, r, path+"/services")
 			return
 		}

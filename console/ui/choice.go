@@ -59,11 +59,24 @@ func themeOf(r *http.Request) string {
 	return c.Value
 }
 
-// keepChoice keeps language and colours in the browser.
-func keepChoice(w http.ResponseWriter, r *http.Request, f *Form) {
+// Chosen returns the language that a form has in its field lang, else that of who asks.
+func Chosen(r *http.Request, f *Form) text.Lang {
+	if l, ok := parseLang(f.Get("lang")); ok {
+		return l
+	}
+	return Lang(r)
+}
+
+// KeepLang keeps the language that a form has in its field lang for the pages that follow.
+func KeepLang(w http.ResponseWriter, r *http.Request, f *Form) {
 	if l, ok := parseLang(f.Get("lang")); ok {
 		setCookie(w, r, langCookie, string(l), year)
 	}
+}
+
+// keepChoice keeps language and colours in the browser.
+func keepChoice(w http.ResponseWriter, r *http.Request, f *Form) {
+	KeepLang(w, r, f)
 	switch theme := f.Get("theme"); theme {
 	case "light", "dark":
 		setCookie(w, r, themeCookie, theme, year)

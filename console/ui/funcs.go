@@ -40,7 +40,7 @@ func dict(pairs ...any) (map[string]any, error) {
 	if len(pairs)%2 != 0 {
 		return nil, errors.New("dict takes pairs")
 	}
-	m := map[string]any{"Type": "text", "Hint": "", "Required": false, "Auto": "off", "Value": nil, "Rows": 0, "Off": "", "Path": "", "Action": ""}
+	m := map[string]any{"Type": "text", "Hint": "", "Required": false, "Auto": "off", "Value": nil, "Rows": 0, "Off": "", "Path": "", "Action": "", "List": ""}
 	for i := 0; i < len(pairs); i += 2 {
 		key, ok := pairs[i].(string)
 		if !ok {

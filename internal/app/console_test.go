@@ -1,6 +1,7 @@
 package app
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/account"
+	"xiaozhi/internal/timezone"
 )
 
 // pageClient asks the pages of a program as a browser would, without script.
@@ -77,7 +79,16 @@ func TestSetup(t *testing.T) {
 	form.Set("again", "correct horse battery")
 	c.expect("/console/setup", form, 422, `value="ann"`)
 	form.Set("code", a.accounts.SetupCode(t.Context()))
+	form.Set("zone", "Berlin")
+	c.expect("/console/setup", form, 422, "&#34;Berlin&#34; is no known time zone; did you mean Europe/Berlin?")
+	c.expect("/console/setup", form, 422, `value="Berlin" list="zones"`)
+	c.expect("/console/setup?lang=zh", form, 422, "没有名为“Berlin”的时区")
+	form.Set("zone", "Europe/Berlin")
+	form.Set("lang", "en")
 	c.expect("/console/setup", form, 303, "/console/setup/services")
+	if got := a.forces.zone.Location().String(); got != "Europe/Berlin" || a.settings.Revision() != 1 {
+		t.Errorf("the server has the time of %s", got)
+	}
 	c.expect("/console/setup", form, 404, "")
 	c.expect("/console/setup", nil, 404, "")
 	c.expect("/console/setup/services", nil, 200, "pocketsphinx")
@@ -92,6 +103,40 @@ func TestSetup(t *testing.T) {
 	c.expect("/console/login", login, 303, "/console/setup/address")
 	if !a.accounts.HasOwner(t.Context()) {
 		t.Error("nobody owns the server")
+	}
+}
+
+// TestSetupWithoutZone: a zone that stands in a file or the environment cannot be chosen, and one that is left as it is makes no
+// change of the settings. An empty one is that of the machine.
+func TestSetupWithoutZone(t *testing.T) {
+	for name, test := range map[string]struct {
+		environ, typed, page, zone string
+		revision                   int
+	}{
+		"pinned":      {"XIAOZHI_SERVER__TIMEZONE=Asia/Tokyo", "Europe/Berlin", "In Asia/Tokyo it is", "Asia/Tokyo", 0},
+		"as it is":    {"", "Asia/Shanghai", "In Asia/Shanghai it is", "Asia/Shanghai", 0},
+		"the machine": {"", "", "the server runs on, " + timezone.Machine().String(), timezone.Machine().String(), 1},
+	} {
+		a, err := Build(t.Context(), mustLoadText(t, "{}", test.environ), Options{Data: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := a.routes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &pageClient{t, h, map[string]*http.Cookie{}}
+		c.expect("/console/setup", nil, 200, test.page)
+		if page := c.ask("/console/setup", nil).Body.String(); strings.Contains(page, " disabled aria") != (name == "pinned") || strings.Contains(page, "data-offer") == (name == "pinned") {
+			t.Errorf("%s: %.3000s", name, page)
+		}
+		c.expect("/console/setup", url.Values{
+			"code": {a.accounts.SetupCode(t.Context())}, "name": {"ann"}, "password": {"correct horse battery"}, "again": {"correct horse battery"}, "zone": {test.typed},
+		}, 303, "/console/setup/services")
+		if got := a.forces.zone.Location().String(); got != test.zone || a.settings.Revision() != test.revision {
+			t.Errorf("%s: the time of %s by revision %d", name, got, a.settings.Revision())
+		}
+		a.Close()
 	}
 }
 

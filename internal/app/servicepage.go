@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"xiaozhi/console"
@@ -14,6 +15,7 @@ import (
 	"xiaozhi/internal/services"
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/timezone"
 	"xiaozhi/providers"
 	"xiaozhi/store"
 )
@@ -119,5 +121,28 @@ func (a setupOf) Presets(ctx context.Context, lang text.Lang) (all []setup.Prese
 	return all
 }
 
-// Zone is that of the server.
-func (a setupOf) Zone() *time.Location { return a.forces.zone.Location() }
+// Zone says by which time zone the server tells times.
+func (a setupOf) Zone() setup.Zone {
+	cfg := a.settings.Current()
+	name := cfg.Server.Timezone
+	return setup.Zone{
+		Now: a.forces.zone.Location(), Name: name, Machine: timezone.Machine().String(), Names: timezone.Names(),
+		Chosen: name != config.Default().Server.Timezone, Fixed: a.settings.Changeable() != nil || cfg.PinnedAt(zoneKey()).Place != "",
+	}
+}
+
+// zoneKey is the path of the time zone in the settings.
+func zoneKey() []string { return []string{"server", "timezone"} }
+
+// ZoneWrong says why a name is that of no time zone; "": it is one.
+func (a setupOf) ZoneWrong(lang text.Lang, name string) string { return config.ZoneWrong(lang, name) }
+
+// SetZone has the server tell times by another time zone, as a change of the settings.
+func (a setupOf) SetZone(r *http.Request, by account.Person, name string) error {
+	by.Remote = a.web.from(r).String()
+	plan, err := a.settings.Plan(r.Context(), by, a.settings.Revision(), []settings.Edit{{Path: zoneKey(), Value: name}})
+	if err == nil {
+		_, err = a.settings.Apply(r.Context(), by, plan.ID)
+	}
+	return err
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/timezone"
 )
 
@@ -113,14 +114,29 @@ const maxZone = 64
 
 // zone reports a time zone that there is not.
 func (ch checker) zone(name string, at ...string) {
+	if id, args := noZone(name); id != "" {
+		ch.bad(at, id, args...)
+	}
+}
+
+// noZone says by a message why a name is that of no time zone; "": it is one, or empty.
+func noZone(name string) (id string, args []any) {
 	if _, err := timezone.Load(name); err == nil {
-		return
+		return "", nil
 	}
 	if near := timezone.Near(name); near != "" {
-		ch.bad(at, "config/timezone-near", text.Cut(name, maxZone), near)
-		return
+		return "config/timezone-near", []any{text.Cut(name, maxZone), near}
 	}
-	ch.bad(at, "config/timezone", text.Cut(name, maxZone))
+	return "config/timezone", []any{text.Cut(name, maxZone)}
+}
+
+// ZoneWrong says in a language why a name is that of no time zone; "": it is one, or empty.
+func ZoneWrong(lang text.Lang, name string) string {
+	id, args := noZone(name)
+	if id == "" {
+		return ""
+	}
+	return message.In(lang, id, args...)
 }
 
 func (ch checker) checkServer(s Server) {

@@ -114,10 +114,10 @@ func TestTimeZone(t *testing.T) {
 		b := start(t, "server: {timezone: Asia/Tokyo}\n", "")
 		defer b.end()
 		for typed, want := range map[string][2]string{
-			"Mars/Olympus":            {`"Mars/Olympus" is no known time zone`, "没有名为 \"Mars/Olympus\" 的时区"},
+			"Mars/Olympus":            {`"Mars/Olympus" is no known time zone`, "没有名为“Mars/Olympus”的时区"},
 			"Berlin":                  {"did you mean Europe/Berlin?", "Europe/Berlin？"},
 			"Local":                   {"is no known time zone", "时区"},
-			strings.Repeat("x", 9000): {"xxx…\" is no known time zone", "xxx…\" 的时区"},
+			strings.Repeat("x", 9000): {"xxx…\" is no known time zone", "xxx…”的时区"},
 		} {
 			_, err := b.Plan(t.Context(), anna(), 0, []Edit{set("server.timezone", typed)})
 			if en, zh := Explain(text.English, err), Explain(text.Chinese, err); !strings.Contains(en, want[0]) || !strings.Contains(zh, want[1]) {
