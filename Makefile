@@ -58,7 +58,7 @@ LONGEST := ./internal/app ./agent ./store ./providers/pocketsphinx ./cmd/xiaozhi
 
 # Tests of these names drive a browser, which takes the machine for itself: they run apart from those that measure times.
 BROWSER    := Journey|Console|TalkPage|TicksOff|HostileWords
-NO_BROWSER := command -v chromium >/dev/null || echo "NOT TESTED: the journeys of the console, without a browser (Debian: chromium) / 没有测试控制台页面：没有安装 chromium"
+NO_BROWSER := command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || echo "NOT TESTED: the journeys of the console, without a browser (Debian: chromium-headless-shell) / 没有测试控制台页面：没有安装 chromium-headless-shell"
 
 # End to end always runs: Go does not know that its tests depend on the programs which they build. They wait more than they compute.
 # The fakes of services are driven by the contracts of all providers; tests of the fakes themselves are in test-all.
@@ -68,7 +68,7 @@ test: ## what must be green at any time: vet, tests with the race detector, fuzz
 	go vet ./...
 	GOGC=$(TESTGOGC) GORACE="$(GORACE)" go test -race -vet=off -p 4 -parallel 4 -timeout 14m $(LONGEST) $$(go list ./... | grep -v -e '/e2e$$' -e '/internal/servicetest/')
 	go test -count=1 -vet=off -parallel 40 -timeout 14m -skip '$(BROWSER)' $(PLAIN) ./e2e
-	go test -count=1 -vet=off -parallel 6 -timeout 14m -run '$(BROWSER)' ./e2e
+	go test -count=1 -vet=off -parallel 10 -timeout 14m -run '$(BROWSER)' ./e2e
 	@$(NO_BROWSER)
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || echo "NOT TESTED: the store on PostgreSQL, which is not installed (Debian: postgresql-15) / 没有测试 PostgreSQL：没有安装"
 
@@ -90,7 +90,7 @@ quality: ## how much of the recordings is recognised: the tables of providers/po
 e2e: ## end to end only
 	@scripts/packages.sh test
 	go test -count=1 -parallel 40 -skip '$(BROWSER)' ./e2e
-	go test -count=1 -parallel 6 -run '$(BROWSER)' ./e2e
+	go test -count=1 -parallel 10 -run '$(BROWSER)' ./e2e
 
 check: ## before a release: format, vet, staticcheck, tests, tidy
 	@out=$$(go run $(GOFUMPT) -l .); if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi

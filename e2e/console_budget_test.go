@@ -16,23 +16,24 @@ import (
 
 // weight is what a page asks for when nothing of it is in the browser, and when it was looked at before.
 type weight struct {
-	html, css, script int64 // bytes, unpacked
-	cold, warm        int   // requests, without the stream of what changes
+	html, css, script int64    // bytes, unpacked
+	cold, warm        int      // requests, without the stream of what changes
+	again             []string // what was asked for although it had come before
 }
 
 // weigh opens a page twice, and leaves it open.
 func weigh(tab *browsertest.Tab, address string) (w weight) {
-	count := func(all []browsertest.Asked) (n int) {
+	count := func(all []browsertest.Asked) (paths []string) {
 		for _, a := range all {
 			if !a.Cached && a.Kind != network.ResourceTypeEventSource && a.Kind != network.ResourceTypeOther { // the browser's own, such as the icon
-				n++
+				paths = append(paths, a.Path)
 			}
 		}
-		return n
+		return paths
 	}
 	tab.Cold(true)
 	all := tab.Asks(address)
-	w.cold = count(all)
+	w.cold = len(count(all))
 	for _, a := range all {
 		switch a.Kind { //nolint:exhaustive // the others are not counted
 		case network.ResourceTypeDocument:
@@ -45,7 +46,8 @@ func weigh(tab *browsertest.Tab, address string) (w weight) {
 	}
 	tab.Cold(false) // what has come is kept all the same
 	for range 2 {   // a busy browser had left the page before a script had asked for another one
-		if w.warm = count(tab.Asks(address)); w.warm <= 1 {
+		w.again = count(tab.Asks(address))
+		if w.warm = len(w.again); w.warm <= 1 {
 			break
 		}
 	}

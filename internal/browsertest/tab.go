@@ -89,14 +89,6 @@ type Tab struct {
 	asked   map[network.RequestID]*Asked
 }
 
-// Asked is something that a page has asked for.
-type Asked struct {
-	Path   string
-	Kind   network.ResourceType
-	Size   int64 // of what came, unpacked
-	Cached bool  // nothing was asked: the browser had it
-}
-
 // Tab opens one for a test, which ends with it.
 func (b *Browser) Tab(tb testing.TB, limit time.Duration) *Tab {
 	tb.Helper()
@@ -149,11 +141,15 @@ func (t *Tab) note(event any) {
 		}
 	case *network.EventRequestServedFromCache:
 		if asked := t.asked[e.RequestID]; asked != nil {
-			asked.Cached = true
+			asked.Cached, asked.come = true, true
 		}
 	case *network.EventResponseReceived:
-		if asked := t.asked[e.RequestID]; asked != nil && e.Response.FromDiskCache {
-			asked.Cached = true
+		if asked := t.asked[e.RequestID]; asked != nil {
+			asked.Cached, asked.come = asked.Cached || e.Response.FromDiskCache, true
+		}
+	case *network.EventLoadingFailed:
+		if asked := t.asked[e.RequestID]; asked != nil {
+			asked.come = true
 		}
 	case *network.EventDataReceived:
 		if asked := t.asked[e.RequestID]; asked != nil {
@@ -200,23 +196,6 @@ func (t *Tab) Clean() {
 	for _, what := range t.trouble {
 		t.tb.Errorf("the browser complains: %s", what)
 	}
-}
-
-// Asks opens an address, waits until nothing more is loaded, and tells what was asked for.
-func (t *Tab) Asks(address string) (all []Asked) {
-	t.tb.Helper()
-	t.mu.Lock()
-	t.asked = map[network.RequestID]*Asked{}
-	t.mu.Unlock()
-	t.Go(address)
-	t.Await(`document.readyState === "complete"`)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, asked := range t.asked {
-		all = append(all, *asked)
-	}
-	t.asked = nil
-	return all
 }
 
 // Trouble tells what the browser has complained of.
