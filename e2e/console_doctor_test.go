@@ -88,6 +88,7 @@ func (v contactPage) pairs(ctx context.Context, o *devicetest.Options) {
 	v.stands(contact.Asked, contact.Missing, v.words("contact/ota-once"), v.words("contact/ota-address"), v.words("contact/ota-port", port),
 		v.words("contact/ota-https"), v.words("contact/ota-wifi"), v.words("contact/ota-firewall"))
 	v.reads("checkup/never")
+	v.reads("checkup/screen-means-code")
 
 	lost := "[fd00::8]:" + port
 	v.asks(ctx, o.DeviceID, o.ClientID, lost)
