@@ -19,11 +19,11 @@ import (
 func open(tb testing.TB) *Recognizer {
 	tb.Helper()
 	d, r := borrowDecoder(tb), openUnloaded(tb)
-	<-r.pool.free
-	r.pool.free <- d
+	r.pool.loaded = []*decoder{d}
 	tb.Cleanup(func() { // before the recogniser is closed, which would free it
 		<-r.pool.free
-		r.pool.free <- nil
+		r.pool.last()
+		r.pool.free <- struct{}{}
 	})
 	return r
 }
