@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"xiaozhi/console/ui"
@@ -16,9 +17,9 @@ import (
 type editor struct {
 	State   state
 	Name    string
-	Rows    []row
-	Fixed   bool // nothing of it can be changed here
-	Secrets bool // can be typed into it
+	Rows    []row // of the form
+	Fixed   []row // that are only shown: they stand in files, or nothing of the group can be changed here
+	Secrets bool  // can be typed into it
 	Stale   *stale
 }
 
@@ -41,10 +42,15 @@ func (p *Page) group(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) edit(w http.ResponseWriter, r *http.Request, f *ui.Form, keys []settings.Key, other *stale) {
-	e := editor{State: p.state(r), Name: r.PathValue("group"), Stale: other, Fixed: true}
+	e := editor{State: p.state(r), Name: r.PathValue("group"), Stale: other}
+	form := slices.ContainsFunc(keys, func(k settings.Key) bool { return !rowOf(k, ui.Lang(r)).Locked })
 	for _, k := range keys {
 		one := rowOf(k, ui.Lang(r))
-		e.Rows, e.Fixed = append(e.Rows, one), e.Fixed && one.Locked
+		if !form || !k.Changeable {
+			e.Fixed = append(e.Fixed, one)
+			continue
+		}
+		e.Rows = append(e.Rows, one)
 		e.Secrets = e.Secrets || k.Secret && !one.Locked
 	}
 	p.site.Show(w, r, "settings-group", ui.Content{Title: p.site.Say(r, words+"group-"+e.Name), Data: e, Form: f})

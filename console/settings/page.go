@@ -174,6 +174,9 @@ type row struct {
 	Line   string // to copy into a file; "": it is changed here
 	Pin    string // where it is pinned; "": nowhere
 	Locked bool   // it cannot be changed here
+
+	Choices []string // that people are offered; empty: anything can be typed
+	Blank   string   // what holds where it is empty; "": nobody needs to know
 }
 
 func rowOf(k settings.Key, lang text.Lang) row {
@@ -183,6 +186,7 @@ func rowOf(k settings.Key, lang text.Lang) row {
 	}
 	if k.Changeable {
 		r.Pin = k.Pinned.Place
+		r.Choices, r.Blank = config.Choices(k.Path)
 	} else if !k.Secret {
 		r.Line = lineOf(k.Path, r.Shown, k.Shape)
 	}

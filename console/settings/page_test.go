@@ -167,6 +167,32 @@ func TestChangeByPage(t *testing.T) {
 	}
 }
 
+// TestTimeZoneByPage: of the server only the zone is changed here, with names to choose from; all else is listed with where it
+// stands. A wrong name stays at its field, and a zone that a file sets is not asked for.
+func TestTimeZoneByPage(t *testing.T) {
+	r := newRig(t, "", "")
+	page := r.get("/server")
+	for want, n := range map[string]int{
+		`id="f-v-server.timezone"`: 1, `list="l-server.timezone"`: 1, `<option value="Europe/Berlin">`: 1, `name="v-`: 1, `id="k-server.listen"`: 1, `<h2>In files and the environment</h2>`: 1,
+	} {
+		if got := strings.Count(page, want); got != n {
+			t.Errorf("%d times %s in\n%s", got, want, page)
+		}
+	}
+	wrong := r.ask("anna", "POST", "/server", "zh", r.form("/server", "v-server.timezone", "Mars/Olympus")).Body.String()
+	if !strings.Contains(wrong, `value="Mars/Olympus"`) || !strings.Contains(wrong, "没有名为“Mars/Olympus”的时区") || !strings.Contains(wrong, `aria-describedby="h-v-server.timezone e-v-server.timezone" aria-invalid="true"`) {
+		t.Errorf("refused so:\n%s", wrong)
+	}
+	r.change("anna", "/server", r.form("/server", "v-server.timezone", "Europe/Berlin"))
+	if got := r.Current().Server.Timezone; got != "Europe/Berlin" {
+		t.Errorf("in force is %s", got)
+	}
+	pinned := newRig(t, "", "server: {timezone: Asia/Tokyo}\n").get("/server")
+	if strings.Contains(pinned, "<form method=\"post\" action=\"/console/settings/server\"") || !strings.Contains(pinned, "Asia/Tokyo") || !strings.Contains(pinned, "config.yaml:1") {
+		t.Errorf("pinned it is shown so:\n%s", pinned)
+	}
+}
+
 // TestPlanLeadsBack: a plan that another page has made leads back there, applied or dropped, and never out of the console.
 func TestPlanLeadsBack(t *testing.T) {
 	r := newRig(t, "", "")

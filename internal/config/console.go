@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"xiaozhi/internal/nearby"
+	"xiaozhi/internal/timezone"
 	"xiaozhi/providers"
 )
 
@@ -32,6 +33,14 @@ func Changeable(path []string) bool {
 		return len(path) > 1 && !slices.Contains([]string{"music", "endpoint", "offer"}, path[1])
 	}
 	return false
+}
+
+// Choices lists what people are offered for the key at a path, and says what holds where it is empty; nothing: it is any text.
+func Choices(path []string) (all []string, blank string) {
+	if slices.Equal(path, []string{"server", "timezone"}) {
+		return timezone.Names(), timezone.Machine().String()
+	}
+	return nil, ""
 }
 
 // strayed reports secrets that would go elsewhere than where they were meant to go: they stand in a file or a variable,
