@@ -51,6 +51,7 @@ type Report struct {
 	Papers  identity.Papers // what the device was told of itself; zero of one that asks too often, or cannot be known
 	Board   string
 	Version string // of the firmware
+	Signal  int    // of its Wi-Fi in dBm; 0: it does not tell
 	URL     string // of the socket that it was told
 	Answer  []byte
 	Poll    bool  // it asks whether it was accepted
@@ -148,6 +149,7 @@ type description struct {
 	language string
 	version  string
 	board    string
+	signal   int  // of its Wi-Fi in dBm; 0: it does not tell
 	firmware bool // only firmware describes its flash; it keeps a token that is left out
 }
 
@@ -202,7 +204,7 @@ func (h *Handler) provision(w http.ResponseWriter, r *http.Request) {
 	answer := h.reply(base, asked.version, papers.ID)
 	h.admit(&answer, papers)
 	say(h.o.Log.Info, "ota answered", "device_id", papers.ID, "board", asked.board, "firmware", asked.version, "language", asked.language, "url", answer.WebSocket.URL)
-	h.answer(w, answer, Report{Request: r, Body: body, Peer: who, Papers: papers, Board: asked.board, Version: asked.version, Err: err})
+	h.answer(w, answer, Report{Request: r, Body: body, Peer: who, Papers: papers, Board: asked.board, Version: asked.version, Signal: asked.signal, Err: err})
 }
 
 // answer writes the answer to a device, and tells of it.
@@ -274,13 +276,17 @@ func readOTA(header http.Header, body []byte) description {
 		Partition json.RawMessage `json:"partition_table"`
 	}
 	var app struct{ Version json.RawMessage }
-	var board struct{ Type json.RawMessage }
+	var board struct{ Type, RSSI json.RawMessage }
 	firmware := bytes.Contains(body, []byte(`"partition_table"`)) // counts in a broken body only
 	if json.Unmarshal(body, &b) == nil {
 		// Members of a wrong type are as good as missing.
 		_ = json.Unmarshal(b.Application, &app)
 		_ = json.Unmarshal(b.Board, &board)
 		firmware = b.Flash != nil || b.Partition != nil
+	}
+	signal := 0
+	if json.Unmarshal(board.RSSI, &signal) != nil || signal < -128 || signal > 0 {
+		signal = 0
 	}
 	language, version, kind := stringIn(b.Language), stringIn(app.Version), stringIn(board.Type)
 	// User-Agent is "<board>/<version>".
@@ -292,7 +298,7 @@ func readOTA(header http.Header, body []byte) description {
 			kind = name
 		}
 	}
-	asked := description{language: connection.LanguageOf(language), version: text.Cut(text.Line(version), 32), board: text.Cut(text.Line(kind), 64), firmware: firmware}
+	asked := description{language: connection.LanguageOf(language), version: text.Cut(text.Line(version), 32), board: text.Cut(text.Line(kind), 64), signal: signal, firmware: firmware}
 	if asked.language == "" {
 		asked.language = connection.LanguageOf(header.Get("Accept-Language"))
 	}

@@ -381,6 +381,15 @@ func FuzzReadOTA(f *testing.F) {
 	})
 }
 
+// TestOTASignal: how strong the Wi-Fi of a device is counts only as a number that it can be.
+func TestOTASignal(t *testing.T) {
+	for body, want := range map[string]int{firmwareBody: -51, `{"board":{"rssi":"-51"}}`: 0, `{"board":{"rssi":5}}`: 0, `{"board":{"rssi":-1e9}}`: 0, `{"board":{}}`: 0, `{`: 0} {
+		if got := readOTA(nil, []byte(body)).signal; got != want {
+			t.Errorf("%s: %d dBm, want %d", body, got, want)
+		}
+	}
+}
+
 // TestOTADescribesInOneLine: what a device tells of itself stands in lists that people
 // read before they accept a device, so it makes no line of its own there.
 func TestOTADescribesInOneLine(t *testing.T) {

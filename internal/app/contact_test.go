@@ -150,7 +150,7 @@ func (c contacts) talks(o devicetest.Options) {
 	c.utter(d)
 	d.CloseTCP()
 	time.Sleep(time.Second)
-	c.wants("played", "played-gone", "played-wifi")
+	c.wants("played", "played-gone", "gone-power")
 }
 
 func (c contacts) do(err error) {

@@ -162,7 +162,15 @@ func TestTalk(t *testing.T) {
 	w.Replies(speaker, 6)
 	w.wants(Played, "contact/played-waiting")
 	w.Leaves(End{Device: speaker, Why: Quoted("device closed the connection"), Gone: true})
-	w.wants(Played, "contact/played-gone")
+	w.wants(Played, "contact/played-gone", "contact/gone-wifi")
+	for signal, id := range map[int]string{-82: "contact/gone-weak", -51: "contact/gone-power"} {
+		w.asks(func(a *Answer) { a.Signal = signal })
+		w.arrives(nil)
+		w.Greets(Greeting{Device: speaker})
+		w.Replies(speaker, 6)
+		w.Leaves(End{Device: speaker, Why: Say("contact/end-left"), Gone: true})
+		w.wants(Played, "contact/played-gone", id)
+	}
 	for turn, over := range []func(){
 		func() { w.Leaves(End{Device: speaker, Gone: true}) },
 		func() { w.Ends(Turn{Device: speaker, Turn: 101, Frames: 20, Gone: true}) },
@@ -184,7 +192,7 @@ func TestTalk(t *testing.T) {
 	w.wants(Reply, "contact/reply-error")
 	w.Replies(speaker, 9)
 	w.Ends(Turn{Device: speaker, Turn: 9, Frames: 20, Heard: 5, Err: "no voice"})
-	w.wants(Played, "contact/played-failed")
+	w.wants(Played, "contact/played-failed", "contact/reply-test")
 	w.Replies(speaker, 7)
 	w.Ends(Turn{Device: speaker, Turn: 7, Frames: 20, Attempts: []Attempt{{Op: "think", Service: "a", Fault: "no credit"}, {Op: "think", Service: "b", Answered: true}}})
 	c, _ := w.Get(speaker, Around{})

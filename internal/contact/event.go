@@ -22,6 +22,7 @@ type Answer struct {
 	Request string // as it came, without secrets
 	Reply   string // the same of the answer
 	Size    int    // of the answer, in bytes
+	Signal  int    // of its Wi-Fi, in dBm; 0: it does not tell
 	Code    string // that a person must accept; "": none
 	Refusal Refusal
 }

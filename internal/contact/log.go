@@ -49,6 +49,7 @@ type record struct {
 	url     string // that it was told
 	code    string // that waits for a person; "": none
 	asked   time.Time
+	signal  int    // of its Wi-Fi then, in dBm; 0: it did not tell
 	serial  uint64 // of its newest connection
 	listens bool   // it has said that it listens
 	odd     []string

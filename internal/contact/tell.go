@@ -20,7 +20,7 @@ func (l *Log) Asks(a Answer) {
 		polled := r.marks[Polled]
 		same := a.Code != "" && a.Code == r.code
 		r.marks.restart(Asked)
-		r.host, r.url, r.code, r.asked = short(a.Host), short(a.URL), a.Code, now
+		r.host, r.url, r.code, r.asked, r.signal = short(a.Host), short(a.URL), a.Code, now, a.Signal
 		r.listens, r.odd, r.level, r.turn = false, nil, Level{}, 0
 		r.marks[Asked].raw, r.marks[Answered].raw = cut(a.Request), cut(a.Reply)
 		r.marks.reach(Asked, now, a.From, Why{})

@@ -151,6 +151,7 @@ const (
 	pollsStop = 45 * time.Second // without a question of a device that waits to be accepted
 	silent    = -60.0            // dB below full scale
 	quiet     = -42.0
+	weak      = -70 // dBm
 )
 
 // causes says what it may be due to that a step is missing or went wrong, the likeliest first.
@@ -200,7 +201,12 @@ func (r *record) causes(s Step, now time.Time, a Around) (all []Why) {
 		add(true, "contact/reply-test")
 	case Played:
 		add(r.marks[s].state == Missing, "contact/played-waiting")
-		add(r.marks[s].state == Failed, "contact/played-wifi")
+		add(r.marks[s].note.ID == "contact/played-failed", "contact/reply-test")
+	}
+	if id := r.marks[s].note.ID; r.marks[s].state == Failed && (id == "contact/played-gone" || id == "contact/gone") {
+		add(r.signal == 0, "contact/gone-wifi")
+		add(r.signal != 0 && r.signal <= weak, "contact/gone-weak", r.signal)
+		add(r.signal > weak && r.signal != 0, "contact/gone-power", r.signal)
 	}
 	return all
 }

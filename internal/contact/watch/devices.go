@@ -55,7 +55,7 @@ func (d *Devices) Asked(r provision.Report) {
 	c.Board, c.Firmware = r.Board, r.Version
 	token := r.Papers.Token
 	a := contact.Answer{
-		Caller: c, Host: r.Request.Host, URL: r.URL, Size: len(r.Answer),
+		Caller: c, Host: r.Request.Host, URL: r.URL, Size: len(r.Answer), Signal: r.Signal,
 		Request: contact.Dump(r.Request, r.Body), Reply: contact.Plain(r.Answer, token),
 	}
 	switch away := r.Papers.Away; {
