@@ -189,6 +189,9 @@ func (v contactPage) talks(ctx context.Context, d *devicetest.Device) {
 	v.command(ctx, contact.Sound, "contact/sound-muted")
 	sounds([][]byte{devicetest.Pause(60)})
 	v.stands(contact.Voice, contact.Missing, v.words("contact/voice-silent", -90.0))
+	if level := v.Number(`document.querySelector("#steps [aria-current=step] meter")?.value ?? 0`); level != -90 {
+		v.t.Errorf("the level of silence is %v dB", level)
+	}
 	sounds(tone(v.t, toneOf(mark), 1200*time.Millisecond))
 	v.stands(contact.Words, contact.Missing, v.words("contact/words-waiting"))
 	if err := d.ListenStop(); err != nil {

@@ -198,6 +198,9 @@ func (v *visit) one(ctx context.Context) (doctor.Level, error) {
 		at := ""
 		if !m.At.IsZero() {
 			at = "  " + clock(m.At)
+			if m.From != "" && m.From != s.From {
+				at += "  " + plainText(m.From)
+			}
 		}
 		fmt.Fprintf(v.out, "%2d %s %s%s\n", i+1, mark, both(m.Title), at)
 		if m.Note.ID != "" {

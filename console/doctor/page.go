@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -267,6 +268,7 @@ type contactState struct {
 	Owner   bool
 	Called  bool
 	Path    string
+	Loud    string // how loud its microphone was, in dB below full scale; "": nothing was heard
 	Topic   string
 	Steps   []step
 	Also    []device         // others that say the same Device-Id
@@ -291,6 +293,9 @@ func (p *Page) contactState(r *http.Request, id string) contactState {
 	d := p.from.Doctor()
 	s := contactState{Name: p.from.Name(id), Owner: access.PersonOf(r).Is(account.Owner), Path: path + "/" + url.PathEscape(id), Topic: TopicContact + ":" + id}
 	s.Contact, s.Called = d.Contact(r.Context(), id)
+	if s.Level != nil {
+		s.Loud = strconv.FormatFloat(*s.Level, 'f', 0, 64)
+	}
 	for i, m := range s.Contact.Steps {
 		one := step{Mark: m, Number: i + 1, Open: m.Step == s.Open, Kind: kinds[m.State]}
 		if one.Open {
