@@ -232,11 +232,14 @@ func askAPI(h http.Handler, method, path, token, body string) (status int, answe
 	return w.Code, w.Body.String()
 }
 
+// cheap hashes of passwords take the race detector a thousandth of the time; internal/account tests those of the server.
+var cheap = account.Cost{Memory: 64, Passes: 1, Lanes: 1}
+
 // builtApp is the whole program of a config, without listening.
 func builtApp(t *testing.T, data, settings string) (*App, http.Handler) {
 	t.Helper()
 	cfg := mustLoadText(t, settings)
-	a, err := Build(t.Context(), cfg, Options{Data: data, Log: slog.New(slog.DiscardHandler)})
+	a, err := Build(t.Context(), cfg, Options{PasswordCost: cheap, Data: data, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

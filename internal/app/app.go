@@ -64,7 +64,8 @@ type Options struct {
 	Log      *slog.Logger // takes everything else
 	Check    bool         // only the settings are looked at: nothing is opened that a running server has
 
-	NoConsoleSettings bool // what people have set in the console does not count
+	NoConsoleSettings bool         // what people have set in the console does not count
+	PasswordCost      account.Cost // of passwords' hashes; zero: as much as account takes
 }
 
 // App is the program: it owns everything that is built once and shared by all

@@ -21,7 +21,7 @@ func TestConversations(t *testing.T) {
 	t.Parallel()
 	cfg := config.Default()
 	cfg.ASR, cfg.TTS, cfg.LLM = nil, nil, []string{"rules"}
-	a, err := Build(t.Context(), cfg, Options{Data: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	a, err := Build(t.Context(), cfg, Options{PasswordCost: cheap, Data: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestDoctorOfServer(t *testing.T) {
 	cfg.Providers = map[string]config.Provider{"x": {Type: "openai", BaseURL: "https://u:s3cret-password@h/v1?key=s3cret-in-query", Keys: config.Keys{APIKey: "s3cret-api-key"}}}
 	cfg.MCP.Tokens = []config.Token{{Name: "laptop", Token: providers.Secret("s3cret-of-the-laptop")}}
 	var printed bytes.Buffer
-	a, err := Build(t.Context(), cfg, Options{Data: t.TempDir(), Log: slog.New(slog.NewTextHandler(&printed, nil))})
+	a, err := Build(t.Context(), cfg, Options{PasswordCost: cheap, Data: t.TempDir(), Log: slog.New(slog.NewTextHandler(&printed, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

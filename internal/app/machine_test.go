@@ -35,7 +35,7 @@ func runs(t *testing.T, text string) *running {
 	data := filepath.Join(t.TempDir(), "data")
 	log := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
-	if r.app, err = Build(t.Context(), r.settings(text), Options{Data: data, Log: log}); err != nil {
+	if r.app, err = Build(t.Context(), r.settings(text), Options{PasswordCost: cheap, Data: data, Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.app.Close)

@@ -57,7 +57,7 @@ func inMemory(t *testing.T, e script, f func(ctx context.Context, t *testing.T, 
 			vad: &providertest.VAD{}, asr: &providertest.ASR{Script: e.asr}, llm: &providertest.LLM{Script: e.llm}, tts: &providertest.TTS{Script: e.tts},
 		}
 		log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		h.app = newApp(config.Default(), Options{Data: cmp.Or(e.data, filepath.Join(data, "data")), Log: log})
+		h.app = newApp(config.Default(), Options{PasswordCost: cheap, Data: cmp.Or(e.data, filepath.Join(data, "data")), Log: log})
 		defer h.app.Close()
 		if e.data != "" {
 			if err := h.app.openStore(t.Context()); err != nil {

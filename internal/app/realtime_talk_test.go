@@ -38,7 +38,7 @@ providers:
 		t: t, log: &lockedBuffer{}, ln: pipes{make(chan net.Conn), make(chan struct{})},
 		vad: &providertest.VAD{}, asr: &providertest.ASR{Script: e.asr}, llm: &providertest.LLM{Script: e.llm}, tts: &providertest.TTS{},
 	}
-	h.app = newApp(cfg, Options{Data: filepath.Join(t.TempDir(), "data"), Log: slog.New(slog.NewTextHandler(h.log, nil))})
+	h.app = newApp(cfg, Options{PasswordCost: cheap, Data: filepath.Join(t.TempDir(), "data"), Log: slog.New(slog.NewTextHandler(h.log, nil))})
 	t.Cleanup(h.app.Close)
 	if err := h.app.openStore(t.Context()); err != nil {
 		t.Fatal(err)

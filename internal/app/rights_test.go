@@ -44,7 +44,7 @@ func newTown(t *testing.T) *town {
 	cfg := config.Default()
 	cfg.ASR, cfg.TTS, cfg.LLM = nil, nil, []string{"rules"}
 	c := &town{t: t, data: t.TempDir(), people: map[string]account.Person{}, cookies: map[string]*http.Cookie{}, at: time.Now()}
-	a, err := Build(t.Context(), cfg, Options{Data: c.data, Log: slog.New(slog.DiscardHandler)})
+	a, err := Build(t.Context(), cfg, Options{PasswordCost: cheap, Data: c.data, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
