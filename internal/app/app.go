@@ -128,8 +128,10 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 func newApp(cfg *config.Config, o Options) *App {
 	tail := &logTail{}
 	log := slog.New(slog.NewMultiHandler(o.Log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
+	zone := timezone.New(cfg.Server.Zone())
+	contacts := contact.New(func() time.Time { return time.Now().In(zone.Location()) })
 	a := &App{
-		cfg: cfg, options: o, log: log, seen: seen{tail: tail, devices: watch.Devices{Log: contact.New(nil)}, fleet: fleet.New()}, forces: forces{zone: timezone.New(cfg.Server.Zone())}, report: engines.NewReport(log), life: &lifecycle{log: log}, outside: newOutside(),
+		cfg: cfg, options: o, log: log, seen: seen{tail: tail, devices: watch.Devices{Log: contacts}, fleet: fleet.New()}, forces: forces{zone: zone}, report: engines.NewReport(log), life: &lifecycle{log: log}, outside: newOutside(),
 		forgetting: forgetting{times: map[string]int{}}, load: connection.NewSchedulerLag(cfg.Server.MaxLateness, log),
 	}
 	a.seen.doctor = doctor.New(doctor.Options{Check: examiner{a}.examine, Contacts: a.seen.devices.Log})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/account"
+	"xiaozhi/internal/contact"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/internal/settings"
@@ -82,7 +83,7 @@ func (z *zoned) answer(question string) string {
 }
 
 // TestTimeZoneFromTheNextTurn: another zone counts from the next turn on, on the same connection: for the time tool,
-// reminders that are set from then on, programs and the clocks of devices. Reminders of before keep their moment.
+// reminders that are set from then on, programs, the doctor and the clocks of devices. Reminders of before keep their moment.
 func TestTimeZoneFromTheNextTurn(t *testing.T) {
 	t.Parallel()
 	const before, after = "Asia/Shanghai", "America/Los_Angeles"
@@ -109,6 +110,12 @@ func TestTimeZoneFromTheNextTurn(t *testing.T) {
 	z.reminders(map[string]string{before: "07:00", after: "07:00"})
 	if got := z.call(mcp.Call{Name: "get_current_time", Language: "en"}); !tells(got, after) {
 		t.Errorf("programs are told %s", got)
+	}
+	z.app.seen.devices.Log.Lists(contact.List{Device: zonedMAC, Err: "silent", Again: time.Second})
+	for _, step := range z.app.seen.devices.Log.Of(zonedMAC)[0].Steps {
+		if at := step.At.Location().String(); step.Step == contact.Tools.String() && at != after {
+			t.Errorf("the doctor tells the time of %s", at)
+		}
 	}
 	if got := zoneOf(z.app, zonedMAC).String(); got != after {
 		t.Errorf("the clocks of devices show the time of %s", got)
