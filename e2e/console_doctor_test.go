@@ -150,7 +150,7 @@ func (v contactPage) connects(ctx context.Context, o devicetest.Options) *device
 		v.t.Fatal(err)
 	}
 	v.t.Cleanup(d.Close)
-	v.stands(contact.Tools, contact.Missing, v.words("contact/tools-busy"))
+	v.stands(contact.Tools, contact.Missing, v.words("contact/tools-waiting"), v.words("contact/tools-busy"))
 	g.open()
 	v.stands(contact.Sound, contact.Missing, v.words("contact/sound-listen"))
 	return d

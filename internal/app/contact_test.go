@@ -120,7 +120,7 @@ func (c contacts) talks(o devicetest.Options) {
 	mute = o
 	mute.Quirks.MuteMCP = true
 	d := c.dial(ctx, mute)
-	c.wants("tools", "tools-busy")
+	c.wants("tools", "tools-waiting", "tools-busy")
 	time.Sleep(16 * time.Second)
 	c.wants("tools", "tools-again")
 	d.Close()

@@ -186,6 +186,7 @@ func (r *record) causes(s Step, now time.Time, a Around) (all []Why) {
 		add(a.NoUpgrade || !nearby.IsHost(r.caller.From), "contact/hello-proxy")
 		add(true, "contact/hello-other")
 	case Tools:
+		add(r.marks[s].state == Missing, "contact/tools-waiting")
 		add(true, "contact/tools-busy")
 	case Sound:
 		add(!r.listens, "contact/sound-listen")
