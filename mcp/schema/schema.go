@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"xiaozhi/internal/lru"
 	"xiaozhi/internal/text"
 	"xiaozhi/mcp/rawjson"
 )
@@ -25,7 +26,13 @@ const Empty = `{"type":"object"}`
 const (
 	MaxSize = 64 << 10 // bytes of a schema that is used for checking
 	maxCost = 1000     // subschemas that one value may be held against
+
+	keptSchemas = 512
+	keptBytes   = 256 << 10 // of schemas as they came; compiled they are some times larger
 )
+
+// compiled keeps schemas by what they were compiled from: each conversation offers the same tools again. Nothing changes a Schema.
+var compiled = lru.New[string, *Schema](keptSchemas, keptBytes)
 
 // Schema checks and repairs a tool's arguments.
 type Schema struct {
@@ -42,6 +49,16 @@ func Compile(raw json.RawMessage) (s *Schema, err error) {
 	if len(raw) > MaxSize {
 		return nil, fmt.Errorf("schema of %d bytes is over the limit of %d", len(raw), MaxSize)
 	}
+	if s, ok := compiled.Get(string(raw)); ok {
+		return s, nil
+	}
+	if s, err = compile(raw); err == nil {
+		compiled.Put(string(raw), s, len(raw))
+	}
+	return s, err
+}
+
+func compile(raw json.RawMessage) (s *Schema, err error) {
 	if err := rawjson.CheckSize(raw); err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}

@@ -3,7 +3,9 @@ package schema
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -25,6 +27,38 @@ func checked(t *testing.T, schema, arguments string) (map[string]any, []string, 
 		t.Fatalf("schema: %v", err)
 	}
 	return s.Read(arguments)
+}
+
+// What one conversation compiled serves the next, at the same time; what is done with the bytes later changes nothing.
+func TestCompiledOnce(t *testing.T) {
+	raw := json.RawMessage(`{"type":"object","properties":{"only_here":{"type":"integer","maximum":5}}}`)
+	first, err := Compile(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := slices.Clone(raw)
+	copy(raw, `[`)
+	second, err := Compile(again)
+	if err != nil || first != second {
+		t.Errorf("compiled a second time, %v", err)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if got, _, err := second.Read(`{"only_here":"5"}`); err != nil || got["only_here"] != int64(5) {
+				t.Errorf("%v, %v", got, err)
+			}
+			if _, _, err := first.Read(`{"only_here":6}`); err == nil {
+				t.Error("6 was taken, of at most 5")
+			}
+		})
+	}
+	all.Wait()
+	for range 2 {
+		if _, err := Compile(raw); err == nil {
+			t.Error("what is no JSON was compiled")
+		}
+	}
 }
 
 func TestCoerce(t *testing.T) {
