@@ -23,6 +23,8 @@ func TestJourneyPairing(t *testing.T) {
 			v.fill("code", wrong)
 			v.press("devices/pair-now")
 			v.reads("devices/other-server")
+			v.reads("checkup/callers")
+			v.sees(id + " bread-compact-wifi")
 			if said := v.Text(`document.querySelector(".field.wrong .mistake").textContent`); !strings.Contains(said, "OTA") {
 				t.Errorf("of a code that nobody waits with it says %q", said)
 			}

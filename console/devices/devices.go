@@ -64,6 +64,7 @@ type Options struct {
 	Transcript func(id string) []directory.Line       // of a connected device
 	ID         func(typed string) string              // the one spelling of a device's id
 	Owner      func(ctx context.Context, id string) (string, error)
+	Callers    func() []string // who has asked last where to connect, a line each
 }
 
 // Page shows devices.
@@ -132,6 +133,8 @@ type listing struct {
 	Counts  []count // by state, for who may see no single one
 	Owner   bool    // may decide about all
 	May     bool    // make devices theirs
+
+	Callers []string // who has asked last, where nobody waits with the code that was typed
 }
 
 // row is a device with the words and the shape of its state.
@@ -217,6 +220,9 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request, f *ui.Form) {
 	if err != nil {
 		p.site.Refused(w, r, err)
 		return
+	}
+	if l.Owner && f != nil && f.Mistake("code") != "" {
+		l.Callers = p.o.Callers()
 	}
 	p.site.Show(w, r, "devices", ui.Content{Title: p.site.Say(r, "devices/title"), Data: l, Form: f})
 }
