@@ -277,15 +277,21 @@ func left(err error) bool {
 // Click presses an element shortly. It looks for it again if the part of the page that holds it was shown anew meanwhile.
 func (t *Tab) Click(selector string) {
 	t.tb.Helper()
+	t.on(selector, chromedp.Click(chromedp.CSS(selector)))
+}
+
+// on does something to an element, again if that was exchanged for a newer one in between.
+func (t *Tab) on(selector string, do chromedp.Action[chromedp.Void]) {
+	t.tb.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
 	for {
-		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
+		err := chromedp.Do(ctx, do)
 		if err == nil {
 			return
 		}
 		if ctx.Err() != nil || !exchanged(err) {
-			t.tb.Fatalf("browser: click on %s: %v%s", selector, err, t.shown())
+			t.tb.Fatalf("browser: %s: %v%s", selector, err, t.shown())
 		}
 	}
 }
@@ -306,10 +312,10 @@ func (t *Tab) Type(selector, text string) {
 	t.Do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
-// Focus gives an element the keys.
+// Focus gives an element the keys, with the same patience as Click.
 func (t *Tab) Focus(selector string) {
 	t.tb.Helper()
-	t.Do(chromedp.Focus(chromedp.CSS(selector)))
+	t.on(selector, chromedp.Focus(chromedp.CSS(selector)))
 }
 
 // Hold presses an element with the pointer; release lets it go.
