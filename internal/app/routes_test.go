@@ -26,7 +26,7 @@ import (
 func TestRoutesDeclareThemselves(t *testing.T) {
 	cfg := config.Default()
 	cfg.ASR, cfg.TTS, cfg.LLM = nil, nil, nil
-	a, err := Build(t.Context(), cfg, Options{Data: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	a, err := Build(t.Context(), cfg, Options{PasswordCost: cheap, Data: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
