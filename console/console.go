@@ -115,7 +115,7 @@ func New(p Parts) (*Console, error) {
 		c.routes = append(c.routes, page.Routes()...)
 		topics = append(topics, page.Topics()...)
 	}
-	c.hub = live.New(p.Guard, topics...)
+	c.hub = live.New(p.Guard, site.InTurn, topics...)
 	return c, nil
 }
 

@@ -55,6 +55,7 @@ const (
 type Hub struct {
 	guard  *access.Guard
 	topics map[string]Topic
+	turn   func(context.Context) (done func()) // waits until a part may be made
 
 	mu      sync.Mutex
 	streams map[*stream]bool
@@ -68,9 +69,9 @@ type stream struct {
 	dirty  map[string]bool // guarded by Hub.mu
 }
 
-// New returns a hub of the topics.
-func New(guard *access.Guard, topics ...Topic) *Hub {
-	h := &Hub{guard: guard, topics: map[string]Topic{}, streams: map[*stream]bool{}}
+// New returns a hub of the topics. It waits with turn before it makes the parts of one, and calls done after it.
+func New(guard *access.Guard, turn func(context.Context) (done func()), topics ...Topic) *Hub {
+	h := &Hub{guard: guard, turn: turn, topics: map[string]Topic{}, streams: map[*stream]bool{}}
 	for _, t := range topics {
 		h.topics[t.Name] = t
 	}
@@ -249,7 +250,9 @@ func (h *Hub) send(r *http.Request, topic string, out *writer) error {
 	if access.PersonOf(r).May(t.Need, owner, time.Now()) != nil {
 		return nil
 	}
+	done := h.turn(r.Context())
 	parts, err := t.Parts(r, key)
+	done()
 	if err != nil {
 		return nil //nolint:nilerr // the page itself says what is wrong when it is loaded
 	}

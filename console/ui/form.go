@@ -115,8 +115,12 @@ func (f *Form) Mistake(field string) string {
 	return ""
 }
 
-// Page is a route of the console that shows or does something for somebody who has logged in.
+// Page is a route of the console that shows or does something for somebody who has logged in. Pages that only show are made one after
+// the other.
 func (s *Site) Page(pattern string, route access.Route, h http.HandlerFunc) access.Route {
+	if strings.HasPrefix(pattern, "GET ") {
+		h = s.turns.inTurn(h)
+	}
 	route.Pattern, route.For, route.Handler, route.Refused = pattern, access.People, h, s.Refused
 	return route
 }

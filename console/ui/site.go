@@ -4,6 +4,7 @@ package ui
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -49,6 +50,7 @@ type Site struct {
 	assets map[string][]byte
 	hash   string // of all assets: part of their path
 	door   access.Door
+	turns  turns
 }
 
 // tongue holds the parts that pages in one language are made of.
@@ -59,7 +61,7 @@ type tongue struct {
 
 // New returns a site, or says which template, text or file is wrong.
 func New(o Options) (*Site, error) {
-	s := &Site{parsed: template.New("").Option("missingkey=error"), tongue: map[text.Lang]tongue{}, assets: map[string][]byte{}}
+	s := &Site{parsed: template.New("").Option("missingkey=error"), tongue: map[text.Lang]tongue{}, assets: map[string][]byte{}, turns: newTurns()}
 	sub, err := fs.Sub(frame, "assets")
 	if err != nil {
 		return nil, err
@@ -99,7 +101,7 @@ func (s *Site) With(o Options) *Site {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	other := &Site{o: o, parsed: s.parsed, tongue: map[text.Lang]tongue{}, assets: s.assets, hash: s.hash}
+	other := &Site{o: o, parsed: s.parsed, tongue: map[text.Lang]tongue{}, assets: s.assets, hash: s.hash, turns: newTurns()}
 	for lang, t := range s.tongue {
 		other.tongue[lang] = tongue{t.words, sync.OnceValues(func() (*template.Template, error) {
 			all, err := s.parsed.Clone()
@@ -223,8 +225,12 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	access.PageHeaders(w, r)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
+	endTurn(r)
 	_, _ = w.Write(body) // the browser may be gone
 }
+
+// InTurn waits until it is the turn of something of a page to be made, or for a quarter of a second. done ends it.
+func (s *Site) InTurn(ctx context.Context) (done func()) { return s.turns.take(ctx) }
 
 // Fragment returns a part of a page, for what is live in it.
 func (s *Site) Fragment(r *http.Request, name string, data any) (string, error) {
@@ -232,13 +238,16 @@ func (s *Site) Fragment(r *http.Request, name string, data any) (string, error) 
 	return string(body), err
 }
 
+// pageSize is that of most pages, in bytes.
+const pageSize = 16 << 10
+
 func (s *Site) render(v *View, name string) ([]byte, error) {
-	var b bytes.Buffer
+	b := bytes.NewBuffer(make([]byte, 0, pageSize))
 	templates, err := s.tongue[v.Lang].templates()
 	if err != nil {
 		return nil, err
 	}
-	if err := templates.ExecuteTemplate(&b, name, v); err != nil {
+	if err := templates.ExecuteTemplate(b, name, v); err != nil {
 		return nil, fmt.Errorf("page %s: %w", name, err)
 	}
 	return b.Bytes(), nil

@@ -9,9 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
+	"time"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/text"
@@ -284,4 +287,40 @@ func BenchmarkNew(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestPagesTakeTurns: a page is made when the one before it is, or a quarter of a second later; one that is made is over, though
+// its browser reads slowly.
+func TestPagesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := newTurns()
+		waited := func() time.Duration {
+			begun := time.Now()
+			now.take(t.Context())()
+			return time.Since(begun)
+		}
+		var ends []func()
+		for range max(1, runtime.GOMAXPROCS(0)/2) {
+			ends = append(ends, now.take(t.Context()))
+		}
+		if d := waited(); d != patience {
+			t.Errorf("a page waited %s for one that is not made", d)
+		}
+		ends[0]()
+		ends[0]() // once more is nothing more
+		read := make(chan struct{})
+		go now.inTurn(func(_ http.ResponseWriter, r *http.Request) {
+			endTurn(r)
+			<-read
+		})(nil, httptest.NewRequest(http.MethodGet, "/", nil))
+		synctest.Wait()
+		if d := waited(); d != 0 {
+			t.Errorf("a page waited %s for a browser that reads slowly", d)
+		}
+		close(read)
+		_ = now.take(t.Context())
+		if d := waited(); d != patience {
+			t.Errorf("a turn that was ended twice let two pages be made at once")
+		}
+	})
 }
