@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -49,18 +50,21 @@ func builtIn() []Kind {
 	}
 }
 
-// Kinds lists all kinds, those of the program last.
-func Kinds() []Kind {
+// Kinds lists all kinds, those of the program last. Nobody changes what a kind holds.
+func Kinds() []Kind { return slices.Clone(kinds()) }
+
+// kinds makes them once, for each member of each chain asks for its own whenever a page shows it.
+var kinds = sync.OnceValue(func() []Kind {
 	var all []Kind
 	for _, k := range catalog.Kinds() {
 		all = append(all, Kind{k, groupOf(k), k.Roles()})
 	}
 	return append(all, builtIn()...)
-}
+})
 
 // KindOf returns the kind of a type.
 func KindOf(name string) (Kind, bool) {
-	all := Kinds()
+	all := kinds()
 	i := slices.IndexFunc(all, func(k Kind) bool { return k.Type == name })
 	if i < 0 {
 		return Kind{}, false
