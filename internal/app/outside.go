@@ -279,7 +279,7 @@ func forPrograms(a *App, owner func(ctx context.Context, id string) (string, err
 // fleetSources tell what this server knows of devices.
 func fleetSources(a *App) fleet.Sources {
 	return fleet.Sources{
-		Known: a.book.List, Contacts: a.seen.devices.Log.List, Named: a.outside.named, Agent: a.crew.agentOf,
+		Known: a.book.List, Contacts: a.seen.devices.Log.Heads, Named: a.outside.named, Agent: a.crew.agentOf,
 		Details: func(ctx context.Context) (map[string]fleet.Detail, error) {
 			if a.stored == nil {
 				return nil, nil

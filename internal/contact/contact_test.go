@@ -70,7 +70,13 @@ func TestCauses(t *testing.T) {
 	w.wants(Hello)
 	w.asks(func(a *Answer) { a.Refusal = Denied })
 	w.wants(Polled, "contact/refused-denied")
+	if h := w.Heads()[0]; h.Why.ID != "contact/refused-denied" || !h.Refused.Equal(w.now) {
+		t.Errorf("%+v", h)
+	}
 	w.asks(func(a *Answer) { a.Code = "482913" })
+	if h := w.Heads()[0]; h.Why.ID != "" {
+		t.Errorf("%+v", h)
+	}
 	w.wants(Polled, "contact/activation-code")
 	w.now = w.now.Add(time.Minute)
 	w.wants(Polled, "contact/activation-stopped", "contact/activation-code")

@@ -5,6 +5,7 @@ package contact
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -121,6 +122,16 @@ func (m *marks) skip(s Step, note Why) { m[s] = mark{state: Unneeded, note: note
 
 // restart forgets a step and all after it.
 func (m *marks) restart(from Step) { clear(m[from:]) }
+
+// refusal returns why the device was not let in when it came last, and when; an empty one: it was, or did not come.
+func (m *marks) refusal() (why Why, at time.Time) {
+	for _, s := range m {
+		if s.state == Failed && strings.Contains(s.note.ID, "/refused-") {
+			return s.note, s.at
+		}
+	}
+	return Why{}, time.Time{}
+}
 
 // open returns the step to look at: the first that is missing or went wrong. False: there is none.
 func (m *marks) open() (Step, bool) {

@@ -40,16 +40,6 @@ type Mark struct {
 	Raw   bool      `json:"raw"` // what was sent is kept: [Log.Raw]
 }
 
-// Refusal returns why the device was not let in when it came last, and when; an empty one: it was, or did not come.
-func (c Contact) Refusal() (why Why, at time.Time) {
-	for _, m := range c.Steps {
-		if m.State == Failed && strings.Contains(m.Note.ID, "/refused-") {
-			return m.Note, m.At
-		}
-	}
-	return Why{}, time.Time{}
-}
-
 // Around tells of the server, and of what stands before it.
 type Around struct {
 	PrivateCertificate bool // https is answered with a certificate that devices do not take
@@ -66,10 +56,12 @@ func (l *Log) List() []Contact {
 	return l.Of(ids...)
 }
 
-// Head is a device that has called, and when it was last heard of.
+// Head is a device that has called, without its steps: a thousand of them are told of for every page that shows devices.
 type Head struct {
 	Caller
-	Last time.Time
+	First, Last time.Time
+	Why         Why       // it was not let in when it came last; an empty one: it was, or did not come
+	Refused     time.Time // when that was
 }
 
 // Heads lists all devices that have called, the newest first.
@@ -78,7 +70,8 @@ func (l *Log) Heads() []Head {
 	defer l.mu.Unlock()
 	all := make([]Head, 0, len(l.records))
 	for _, r := range l.records {
-		all = append(all, Head{r.caller, r.last})
+		why, at := r.marks.refusal()
+		all = append(all, Head{r.caller, r.first, r.last, why, at})
 	}
 	slices.SortFunc(all, func(a, b Head) int { return cmp.Or(b.Last.Compare(a.Last), strings.Compare(a.Device, b.Device)) })
 	return all
@@ -133,6 +126,7 @@ func (r *record) view() Contact {
 	if r.level.Length > 0 {
 		c.Level = &r.level.Loud
 	}
+	c.Steps = make([]Mark, 0, len(r.marks))
 	for s, m := range r.marks {
 		c.Steps = append(c.Steps, Mark{Step(s).String(), title(Step(s)), m.state, m.at, m.from, m.note, m.raw != ""})
 	}

@@ -65,7 +65,7 @@ type Detail struct {
 // Sources tell what the parts of the server know of devices. They may be called at the same time.
 type Sources struct {
 	Known    func() []identity.Known
-	Contacts func() []contact.Contact
+	Contacts func() []contact.Head
 	Named    func(id string) string                               // by the settings or by people
 	Agent    func(id string) string                               // whom it talks to
 	Details  func(ctx context.Context) (map[string]Detail, error) // of all devices, by id
@@ -195,12 +195,13 @@ func (f *Fleet) List(ctx context.Context) ([]Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	contacts := map[string]contact.Contact{}
-	for _, c := range f.from.Contacts() {
+	heads, known := f.from.Contacts(), f.from.Known()
+	contacts := make(map[string]contact.Head, len(heads))
+	for _, c := range heads {
 		contacts[c.Device] = c
 	}
-	var all []Device
-	for _, k := range f.from.Known() {
+	all := make([]Device, 0, len(known))
+	for _, k := range known {
 		all = append(all, f.join(k, contacts[k.ID], details[k.ID]))
 		delete(contacts, k.ID)
 	}
@@ -224,7 +225,7 @@ func (f *Fleet) Get(ctx context.Context, id string) (d Device, ok bool, err erro
 }
 
 // join says what is known of one device.
-func (f *Fleet) join(k identity.Known, c contact.Contact, detail Detail) Device {
+func (f *Fleet) join(k identity.Known, c contact.Head, detail Detail) Device {
 	d := Device{
 		ID: k.ID, Name: cmp.Or(f.from.Named(k.ID), k.Name), Board: k.Board, Firmware: k.Firmware, Agent: f.from.Agent(k.ID), Owner: detail.Owner,
 		From: cmp.Or(c.From, k.Remote), Known: k.State == identity.Paired.String() || k.State == identity.Browser.String(),
@@ -242,7 +243,7 @@ func (f *Fleet) join(k identity.Known, c contact.Contact, detail Detail) Device 
 	if talked.After(d.Talked) {
 		d.Talked = talked
 	}
-	switch why, at := c.Refusal(); {
+	switch why, at := c.Why, c.Refused; {
 	case d.State != "":
 	case k.State == identity.Refused.String():
 		d.State, d.Why = Refused, contact.Why{ID: "contact/refused-denied"}

@@ -15,8 +15,8 @@ import (
 func TestStates(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
-	refused := func(id string, when time.Time) []contact.Mark {
-		return []contact.Mark{{Step: "token", State: contact.Failed, At: when, Note: contact.Why{ID: "contact" + "/refused-" + id}}}
+	refused := func(device, id string, when time.Time) contact.Head {
+		return contact.Head{Caller: contact.Caller{Device: device}, Why: contact.Why{ID: "contact" + "/refused-" + id}, Refused: when}
 	}
 	f := New()
 	f.now = func() time.Time { return at }
@@ -27,10 +27,10 @@ func TestStates(t *testing.T) {
 				{ID: "waits", State: "new", Code: "123456"}, {ID: "late", State: "new"}, {ID: "lost", State: "paired"}, {ID: "again", State: "paired"},
 			}
 		},
-		Contacts: func() []contact.Contact {
-			return []contact.Contact{
-				{Device: "late", Steps: refused("unpaired", at)}, {Device: "lost", Steps: refused("token", at)}, {Device: "again", Steps: refused("busy", at.Add(-time.Hour))},
-				{Device: "stranger", Steps: refused("closed", at)}, {Device: "?192.168.1.9"},
+		Contacts: func() []contact.Head {
+			return []contact.Head{
+				refused("late", "unpaired", at), refused("lost", "token", at), refused("again", "busy", at.Add(-time.Hour)), refused("stranger", "closed", at),
+				{Caller: contact.Caller{Device: "?192.168.1.9"}},
 			}
 		},
 		Named: func(string) string { return "" }, Agent: func(string) string { return "" },
