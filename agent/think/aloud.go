@@ -51,11 +51,7 @@ type Aloud struct {
 
 // NewAloud prepares the answer.
 func NewAloud(r *Responder, t Talker) *Aloud {
-	a := &Aloud{r: r, t: t, user: userWords{read: r.turn.Words != "", known: make(chan struct{}, 1)}}
-	if a.user.read {
-		close(a.user.known)
-	}
-	return a
+	return &Aloud{r: r, t: t, user: userWords{read: r.turn.Words != "", known: make(chan struct{}, 1)}}
 }
 
 // Begun reports whether something of the answer went to the ear.
@@ -180,8 +176,11 @@ func (w *userWords) take(words string, hearing bool) bool {
 	return true
 }
 
-// await waits a moment for them, and until they are taken for whole.
+// await waits a moment for them, and until they are taken for whole. There is nothing to wait for where a recogniser has read them.
 func (w *userWords) await(ctx context.Context) {
+	if w.read {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, wordsWithin)
 	defer cancel()
 	for {

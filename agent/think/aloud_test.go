@@ -17,17 +17,19 @@ func TestUserWordsAreAwaited(t *testing.T) {
 		pieces []piece
 		want   string
 		took   time.Duration
+		read   bool
 	}{
-		"whole":        {[]piece{{0, "turn on the light", false}}, "turn on the light", 0},
-		"in pieces":    {[]piece{{10 * time.Millisecond, "turn", true}, {30 * time.Millisecond, "turn on", true}, {30 * time.Millisecond, "turn on it", false}}, "turn on it", 70 * time.Millisecond},
-		"never whole":  {[]piece{{10 * time.Millisecond, "turn", true}, {20 * time.Millisecond, "turn on", true}}, "turn on", 30*time.Millisecond + wordsSettle},
-		"one for ever": {[]piece{{0, "turn", true}}, "turn", wordsSettle},
-		"none":         {nil, "", wordsWithin},
-		"late":         {[]piece{{190 * time.Millisecond, "turn", true}}, "turn", wordsWithin},
+		"whole":        {[]piece{{0, "turn on the light", false}}, "turn on the light", 0, false},
+		"in pieces":    {[]piece{{10 * time.Millisecond, "turn", true}, {30 * time.Millisecond, "turn on", true}, {30 * time.Millisecond, "turn on it", false}}, "turn on it", 70 * time.Millisecond, false},
+		"never whole":  {[]piece{{10 * time.Millisecond, "turn", true}, {20 * time.Millisecond, "turn on", true}}, "turn on", 30*time.Millisecond + wordsSettle, false},
+		"one for ever": {[]piece{{0, "turn", true}}, "turn", wordsSettle, false},
+		"none":         {nil, "", wordsWithin, false},
+		"late":         {[]piece{{190 * time.Millisecond, "turn", true}}, "turn", wordsWithin, false},
+		"read":         {[]piece{{0, "turn on the light", false}}, "", 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := userWords{known: make(chan struct{}, 1)}
+				w := userWords{read: tt.read, known: make(chan struct{}, 1)}
 				begun := time.Now()
 				go func() {
 					for _, p := range tt.pieces {
