@@ -5,6 +5,7 @@ import (
 	"context"
 	"embed"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -114,7 +115,7 @@ func (p *Page) owner(r *http.Request) (string, error) {
 func (p *Page) Topics() []live.Topic {
 	return []live.Topic{
 		{Name: AllTopic, Need: look, Parts: func(r *http.Request, _ string) ([]live.Part, error) {
-			l, err := p.listing(r, "")
+			l, err := p.listing(r, "", "")
 			if err != nil {
 				return nil, err
 			}
@@ -129,7 +130,10 @@ func (p *Page) Topics() []live.Topic {
 type listing struct {
 	Devices []row
 	Waiting []row // for somebody to accept them
+	More    int   // how many more of these there are
 	Search  string
+	Live    bool    // it is the first page, of all
+	Next    string  // path of the next page; "": there is none
 	Counts  []count // by state, for who may see no single one
 	Owner   bool    // may decide about all
 	May     bool    // make devices theirs
@@ -160,13 +164,23 @@ var shapes = map[fleet.State]string{
 	fleet.Waiting: "warn", fleet.Refused: "bad",
 }
 
-func (p *Page) listing(r *http.Request, search string) (listing, error) {
+// listing returns the devices that are searched for, those behind a place in the list; "": from its beginning.
+func (p *Page) listing(r *http.Request, search, after string) (listing, error) {
 	who := access.PersonOf(r)
-	l := listing{Search: search, Owner: who.Is(account.Owner), May: who.Is(account.Member)}
+	l := listing{Search: search, Live: search == "" && after == "", Owner: who.Is(account.Owner), May: who.Is(account.Member)}
 	all, err := p.o.Fleet.List(r.Context())
+	if err != nil {
+		return l, err
+	}
 	if !l.May {
 		l.Counts = counted(all)
-		return l, err
+		return l, nil
+	}
+	var from place
+	if after != "" {
+		if from, err = placeOf(after); err != nil {
+			return l, err
+		}
 	}
 	for _, d := range all {
 		if !who.Knows(d.Owner) {
@@ -176,22 +190,28 @@ func (p *Page) listing(r *http.Request, search string) (listing, error) {
 			continue
 		}
 		made := row{d, shapes[d.State], d.Since}
-		if d.State == fleet.Waiting {
+		switch {
+		case d.State != fleet.Waiting:
+			if after == "" || from.compare(made.place()) < 0 {
+				l.Devices = append(l.Devices, made)
+			}
+		case after != "": // they are on the first page
+		case len(l.Waiting) < shown:
 			l.Waiting = append(l.Waiting, made)
-		} else {
-			l.Devices = append(l.Devices, made)
+		default:
+			l.More++
 		}
 	}
-	slices.SortStableFunc(l.Devices, func(a, b row) int {
-		switch x, y := a.State.Connected(), b.State.Connected(); {
-		case x == y:
-			return b.Seen.Compare(a.Seen)
-		case x:
-			return -1
+	slices.SortFunc(l.Devices, func(a, b row) int { return a.place().compare(b.place()) })
+	if len(l.Devices) > shown {
+		l.Devices = l.Devices[:shown]
+		query := url.Values{"after": {l.Devices[shown-1].place().String()}}
+		if search != "" {
+			query.Set("q", search)
 		}
-		return 1
-	})
-	return l, err
+		l.Next = path + "?" + query.Encode()
+	}
+	return l, nil
 }
 
 // counted counts devices by their states.
@@ -216,7 +236,7 @@ func holds(d fleet.Device, search string) bool {
 }
 
 func (p *Page) list(w http.ResponseWriter, r *http.Request, f *ui.Form) {
-	l, err := p.listing(r, strings.TrimSpace(r.URL.Query().Get("q")))
+	l, err := p.listing(r, strings.TrimSpace(r.URL.Query().Get("q")), r.URL.Query().Get("after"))
 	if err != nil {
 		p.site.Refused(w, r, err)
 		return

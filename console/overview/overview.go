@@ -40,6 +40,13 @@ type Problem struct {
 	Path     string // where it is looked after; "": nowhere
 }
 
+// Devices are those that somebody may see.
+type Devices struct {
+	Connected []Device
+	Known     int
+	Waiting   []string // names of those that wait for a person
+}
+
 // Today sums up the turns since midnight.
 type Today struct {
 	Turns, Failed, Cut int
@@ -52,11 +59,13 @@ type Today struct {
 // Source tells what the page shows. person is the id of an account whose devices alone count, "" all. Its methods may be
 // called at the same time.
 type Source interface {
-	Connected(ctx context.Context, person string) ([]Device, error)
-	Known(ctx context.Context, person string) (int, error) // devices
-	Problems(ctx context.Context, lang text.Lang) ([]Problem, error)
+	Devices(ctx context.Context, person string) (Devices, error)
+	Problems(ctx context.Context, lang text.Lang, waiting []string) ([]Problem, error) // waiting: names of devices
 	Today(ctx context.Context, person string) (Today, error)
 }
+
+// shown is how many connected devices the overview names.
+const shown = 20
 
 // Page shows the overview.
 type Page struct {
@@ -89,6 +98,7 @@ func (p *Page) Topics() []live.Topic {
 // state holds the content of the page.
 type state struct {
 	Connected []Device
+	More      int // that are connected, and not shown
 	Known     int
 	Problems  []Problem
 	Today     Today
@@ -103,19 +113,21 @@ func (p *Page) state(r *http.Request) (s state, err error) {
 	if s.May && !s.Owner {
 		person = who.ID
 	}
-	if s.Connected, err = p.from.Connected(ctx, person); err != nil {
+	d, err := p.from.Devices(ctx, person)
+	if err != nil {
 		return s, err
+	}
+	s.Connected, s.Known = d.Connected, d.Known
+	if s.More = max(0, len(s.Connected)-shown); s.More > 0 {
+		s.Connected = s.Connected[:shown]
 	}
 	for i := range s.Connected {
 		if !s.May { // a viewer sees that it works, and nothing that was said
 			s.Connected[i].Words, s.Connected[i].ID, s.Connected[i].Name = "", "", ""
 		}
 	}
-	if s.Known, err = p.from.Known(ctx, person); err != nil {
-		return s, err
-	}
 	if s.Owner {
-		if s.Problems, err = p.from.Problems(ctx, ui.Lang(r)); err != nil {
+		if s.Problems, err = p.from.Problems(ctx, ui.Lang(r), d.Waiting); err != nil {
 			return s, err
 		}
 	}

@@ -210,36 +210,32 @@ func (a bookOf) Agents(by account.Person) []string {
 // overviewOf tells the overview what there is.
 type overviewOf struct{ *App }
 
-// Connected lists the devices that are connected.
-func (a overviewOf) Connected(ctx context.Context, person string) (all []overview.Device, err error) {
+// Devices tells of those that somebody may see.
+func (a overviewOf) Devices(ctx context.Context, person string) (all overview.Devices, err error) {
 	words := transcriptOf(a.App)
 	known, err := a.seen.fleet.List(ctx)
 	for _, d := range known {
-		if !d.State.Connected() || person != "" && d.Owner != person {
+		if d.State == fleet.Waiting {
+			all.Waiting = append(all.Waiting, cmp.Or(d.Name, d.Board, d.ID))
+		}
+		if person != "" && d.Owner != person {
+			continue
+		}
+		all.Known++
+		if !d.State.Connected() {
 			continue
 		}
 		one := overview.Device{ID: d.ID, Name: d.Name, State: string(d.State), Kind: devices.Shape(d.State), Since: d.Since}
 		if lines := words(d.ID); len(lines) > 0 {
 			one.Words = lines[len(lines)-1].Text
 		}
-		all = append(all, one)
+		all.Connected = append(all.Connected, one)
 	}
 	return all, err
 }
 
-// Known counts devices.
-func (a overviewOf) Known(ctx context.Context, person string) (n int, err error) {
-	known, err := a.seen.fleet.List(ctx)
-	for _, d := range known {
-		if person == "" || d.Owner == person {
-			n++
-		}
-	}
-	return n, err
-}
-
 // Problems lists what the doctor has found, and devices that wait for somebody.
-func (a overviewOf) Problems(ctx context.Context, lang text.Lang) (all []overview.Problem, err error) {
+func (a overviewOf) Problems(ctx context.Context, lang text.Lang, waiting []string) (all []overview.Problem, err error) {
 	found, err := a.seen.doctor.Report(ctx)
 	if err != nil {
 		return nil, err
@@ -264,13 +260,10 @@ func (a overviewOf) Problems(ctx context.Context, lang text.Lang) (all []overvie
 		}
 		return 1
 	})
-	known, err := a.seen.fleet.List(ctx)
-	for _, d := range known {
-		if d.State == fleet.Waiting {
-			all = append(all, overview.Problem{What: message.In(lang, "app/device-waits", cmp.Or(d.Name, d.Board, d.ID)), Path: "/console/devices"})
-		}
+	for _, name := range waiting {
+		all = append(all, overview.Problem{What: message.In(lang, "app/device-waits", name), Path: "/console/devices"})
 	}
-	return all, err
+	return all, nil
 }
 
 // Today sums up the turns since midnight.
