@@ -32,7 +32,7 @@ func (b *box) moments() (out []moment) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := time.Duration(0)
-	for _, l := range b.lines {
+	for _, l := range together(b.lines) {
 		text := l.text
 		if l.frames != nil {
 			text = "frames " + runs(l.frames)
@@ -42,6 +42,31 @@ func (b *box) moments() (out []moment) {
 	}
 	return out
 }
+
+// together puts a chunk before the sentence and the frames that were sent in the same moment: which of them a device gets first is
+// chance.
+func together(lines []boxLine) []boxLine {
+	lines = slices.Clone(lines)
+	for i := 1; i < len(lines); i++ {
+		for at := i; at > 0 && strings.HasPrefix(lines[at].text, "chunk ") && besides(lines[at-1], lines[at]); at-- {
+			lines[at].at = lines[at-1].at
+			lines[at-1], lines[at] = lines[at], lines[at-1]
+			if at < len(lines)-1 && lines[at].frames != nil && lines[at+1].frames != nil && lines[at].turn == lines[at+1].turn {
+				lines[at].frames = slices.Concat(lines[at].frames, lines[at+1].frames)
+				lines = slices.Delete(lines, at+1, at+2)
+			}
+		}
+	}
+	return lines
+}
+
+// besides reports whether a chunk could as well have come before a line.
+func besides(l, chunk boxLine) bool {
+	return chunk.at-l.at < playedFrame && (l.frames != nil || strings.HasPrefix(l.text, "sentence "))
+}
+
+// playedFrame is how long a device plays one.
+const playedFrame = 60 * time.Millisecond
 
 func newMoment(after time.Duration, text string) moment {
 	m := moment{after: after.Round(time.Millisecond)}
