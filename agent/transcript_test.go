@@ -43,12 +43,12 @@ func (b *box) moments() (out []moment) {
 	return out
 }
 
-// together puts a chunk before the sentence and the frames that were sent in the same moment: which of them a device gets first is
-// chance.
+// together puts what the loop of the answer tells, chunks and thoughts, between the start of a reply and the sentence and the frames
+// that were sent in the same moment: which of them a device gets first is chance.
 func together(lines []boxLine) []boxLine {
 	lines = slices.Clone(lines)
 	for i := 1; i < len(lines); i++ {
-		for at := i; at > 0 && strings.HasPrefix(lines[at].text, "chunk ") && besides(lines[at-1], lines[at]); at-- {
+		for at := i; at > 0 && besides(lines[at-1], lines[at]); at-- {
 			lines[at].at = lines[at-1].at
 			lines[at-1], lines[at] = lines[at], lines[at-1]
 			if at < len(lines)-1 && lines[at].frames != nil && lines[at+1].frames != nil && lines[at].turn == lines[at+1].turn {
@@ -60,9 +60,12 @@ func together(lines []boxLine) []boxLine {
 	return lines
 }
 
-// besides reports whether a chunk could as well have come before a line.
-func besides(l, chunk boxLine) bool {
-	return chunk.at-l.at < playedFrame && (l.frames != nil || strings.HasPrefix(l.text, "sentence "))
+// besides reports whether a line could as well have come before another one, and is to stand there.
+func besides(l, next boxLine) bool {
+	told := func(l boxLine) bool {
+		return strings.HasPrefix(l.text, "chunk ") || strings.HasPrefix(l.text, "thought ")
+	}
+	return next.at-l.at < playedFrame && (told(next) && (l.frames != nil || strings.HasPrefix(l.text, "sentence ")) || told(l) && next.text == "tts start")
 }
 
 // playedFrame is how long a device plays one.
