@@ -123,9 +123,9 @@ func (s *scriptStream) Transcripts() iter.Seq2[providers.Transcript, error] {
 		}
 		a.mu.Unlock()
 		if streamed(line) {
-			parts := strings.Split(line, "|")
+			parts := strings.Split(line[1:], "|") // one alone is the end too
 			line = parts[len(parts)-1]
-			for _, later := range parts[1 : len(parts)-1] {
+			for _, later := range parts[min(1, len(parts)-1) : len(parts)-1] {
 				if !yield(providers.Transcript{Text: later, Provider: "script-asr"}, nil) {
 					return
 				}
