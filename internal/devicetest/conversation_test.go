@@ -198,28 +198,34 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// A tool holds the main task: tts start is applied late, and sound sent meanwhile is lost.
+// A tool holds the main task: tts start is applied late, and sound sent meanwhile is lost. Whoever forgives lateness forgives that.
 func TestToolFreezesDevice(t *testing.T) {
 	slow := Tool{Name: "self.slow", Description: "slow", Call: func(context.Context, Call) (Result, error) {
 		<-time.After(2 * time.Second)
 		return Result{Text: "true"}, nil
 	}}
-	d := talk(t, Options{OpenListen: true, Tools: []Tool{slow}}, func(w *wire) {
-		w.hello()
-		w.await(`"state":"start"`)
-		w.say(mcp(7, "tools/call", `{"name":"self.slow"}`))
-		w.pause(10 * time.Millisecond)
-		w.begin()
-		w.tone(10)
-		w.await(`"id":7`)
-		w.pause(time.Second)
-	}, nil)
-	got := rules(d)
-	if !strings.Contains(strings.Join(got, " "), string(RuleFrameDropped)) {
-		t.Errorf("violations %v, want %s", got, RuleFrameDropped)
-	}
-	if s := d.Stats(); s.Dropped != 10 || s.ToolCalls != 1 {
-		t.Errorf("stats: %+v", s)
+	for _, tolerance := range []time.Duration{0, 3 * time.Second} {
+		d := talk(t, Options{OpenListen: true, Tools: []Tool{slow}, Limits: Limits{Tolerance: tolerance}}, func(w *wire) {
+			w.hello()
+			w.await(`"state":"start"`)
+			w.say(mcp(7, "tools/call", `{"name":"self.slow"}`))
+			w.pause(10 * time.Millisecond)
+			w.begin()
+			w.tone(10)
+			w.await(`"id":7`)
+			w.pause(time.Second)
+		}, nil)
+		got := rules(d)
+		if told := strings.Contains(strings.Join(got, " "), string(RuleFrameDropped)); told != (tolerance == 0) {
+			t.Errorf("tolerance %s: violations %v", tolerance, got)
+		}
+		lost := 10
+		if tolerance > 0 {
+			lost = 0
+		}
+		if s := d.Stats(); s.Dropped != lost || s.ToolCalls != 1 {
+			t.Errorf("tolerance %s: stats: %+v", tolerance, s)
+		}
 	}
 }
 

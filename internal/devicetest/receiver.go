@@ -290,7 +290,7 @@ func (d *downlink) play(now time.Time, packet []byte, length time.Duration, time
 // take puts a packet into the playback queue if the state allows it. The caller holds the body's lock.
 func (d *downlink) take(now time.Time, packet []byte, length time.Duration, reply *Reply, timestamp uint32) bool {
 	b := d.body
-	if b.state != Speaking && !b.traits.anyState {
+	if b.state != Speaking && !b.traits.anyState && !b.check.startsSoon(now) {
 		if b.check.isCut() { // what is on its way when the device cuts a reply is no fault
 			// The closing frame is judged, not played.
 			b.check.silent = d.decoded(now, b.speaker.decodeWith(cmp.Or(b.speaker.outlived, b.speaker.decoder), packet)).silent

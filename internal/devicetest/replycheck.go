@@ -165,6 +165,11 @@ func (c *replyCheck) frame(now time.Time) *Reply {
 	return r
 }
 
+// startsSoon reports whether tts start came so little before now that a main task which has not applied it yet is forgiven.
+func (c *replyCheck) startsSoon(now time.Time) bool {
+	return c.reply != nil && !c.isCut() && now.Sub(c.reply.Started) < c.limits.Tolerance
+}
+
 // placed says when the frame that arrived now will play, and that the one before it ended at ends.
 func (c *replyCheck) placed(now, from, ends time.Time, length time.Duration, silent bool) {
 	r := c.reply
