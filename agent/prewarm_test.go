@@ -110,3 +110,17 @@ func TestPrewarmEndless(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// instantTTS is a voice that begins at once.
+type instantTTS struct{ *toneTTS }
+
+func (instantTTS) Capabilities() providers.Capabilities { return providers.Capabilities{Instant: true} }
+
+// A voice that begins at once speaks nothing ahead.
+func TestPrewarmOfInstantVoice(t *testing.T) {
+	tts := &toneTTS{rate: 16000}
+	o := Options{ASR: &scriptASR{}, LLM: &scriptLLM{}, TTS: instantTTS{tts}, Devices: NewDevices(), Zone: time.UTC}
+	if err := Prewarm(t.Context(), o, []string{prompts.Greeting}, []text.Lang{text.English}, ""); err != nil || len(tts.said) > 0 {
+		t.Errorf("said %q, %v", tts.said, err)
+	}
+}

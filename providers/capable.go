@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Capable is a provider that differs from an ordinary language model.
+// Capable is a provider that differs from an ordinary one of its role.
 type Capable interface {
 	// Capabilities says how. It does not wait, and may be called at any time.
 	Capabilities() Capabilities
 }
 
 // Capabilities say what a provider can do and what must not be done with it. The
-// zero value is that of an ordinary language model.
+// zero value is that of an ordinary language model or voice.
 type Capabilities struct {
 	Stateful       bool // it keeps the dialogue itself: it is given nothing but what is new
 	NoTrials       bool // what it was asked cannot be undone: it is not asked on a guess
@@ -20,6 +20,7 @@ type Capabilities struct {
 	OwnTools       bool // it has its own tools, and cannot be given ours
 	Vision         bool // it understands pictures
 	SpeechToSpeech bool // it hears and speaks by itself
+	Instant        bool // its first sound is there within 50 ms: nothing needs to be spoken ahead
 }
 
 // CapabilitiesOf returns what a provider says of itself.

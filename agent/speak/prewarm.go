@@ -18,6 +18,7 @@ import (
 	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
 	"xiaozhi/prompts"
+	"xiaozhi/providers"
 )
 
 // Bounds of one phrase that is rendered ahead: how long it may take, and last.
@@ -32,9 +33,12 @@ const (
 var errEndless = fmt.Errorf("more than %v of sound", prewarmMost)
 
 // Prewarm speaks fixed phrases in a voice into o.Cache, so that they are there when they are
-// first needed. What cannot be rendered now is synthesised then. The error names
-// all that failed.
+// first needed. What cannot be rendered now is synthesised then. A voice that begins at once speaks
+// nothing ahead. The error names all that failed.
 func Prewarm(ctx context.Context, o *Options, ids []string, languages []text.Lang, voice string) error {
+	if providers.CapabilitiesOf(o.TTS).Instant {
+		return nil
+	}
 	var failed error
 	for _, l := range languages {
 		for _, id := range ids {

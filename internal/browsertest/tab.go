@@ -309,7 +309,7 @@ func exchanged(err error) bool {
 // Type types into an element.
 func (t *Tab) Type(selector, text string) {
 	t.tb.Helper()
-	t.Do(chromedp.SendKeys(chromedp.CSS(selector), text))
+	t.on(selector, chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
 // Focus gives an element the keys, with the same patience as Click.
@@ -321,7 +321,7 @@ func (t *Tab) Focus(selector string) {
 // Hold presses an element with the pointer; release lets it go.
 func (t *Tab) Hold(selector string) (release func()) {
 	t.tb.Helper()
-	t.Do(chromedp.ScrollIntoView(chromedp.CSS(selector)))
+	t.on(selector, chromedp.ScrollIntoView(chromedp.CSS(selector)))
 	x := t.Number(fmt.Sprintf("(r => r.x + r.width / 2)(document.querySelector(%q).getBoundingClientRect())", selector))
 	y := t.Number(fmt.Sprintf("(r => r.y + r.height / 2)(document.querySelector(%q).getBoundingClientRect())", selector))
 	mouse := func(kind input.DispatchMouseEventType) {

@@ -33,6 +33,9 @@ func NewTTS(members []providers.TTS, o Options) (*TTS, error) {
 	return &TTS{list: l, paces: make([]pace, len(members))}, nil
 }
 
+// Capabilities returns what holds of the first member, which speaks unless it is in trouble.
+func (t *TTS) Capabilities() providers.Capabilities { return providers.CapabilitiesOf(t.members[0]) }
+
 // Synthesize streams the sound of the first member that gives any. When one is
 // late the next is asked beside it, the first sound wins, and the requests of
 // the others are closed. After the first sound there is no switch, but for a

@@ -116,6 +116,12 @@ func (s *Synthesizer) Found() []string { return s.found }
 // Name returns the provider's name in the config and in logs.
 func (s *Synthesizer) Name() string { return s.name }
 
+// Capabilities says that it begins at once: the first sound takes 12 ms in Chinese and 35 ms in English (BenchmarkChinese,
+// BenchmarkEnglish), and the phrases that are said often take 280 ms of processor to speak ahead.
+func (s *Synthesizer) Capabilities() providers.Capabilities {
+	return providers.Capabilities{Instant: true}
+}
+
 // Synthesize streams PCM of one sentence, all of it at one rate: the English
 // voice's rate (16,000 Hz) when only English is in it, else 22,050 Hz. A voice
 // that is not one of flite's is another provider's and is passed over. Errors:
