@@ -158,7 +158,7 @@ func (s *server) people(ctx context.Context, t *testing.T, owner string) (cookie
 func TestSetupCodeAttacks(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true})
+	s := start(t, setup{})
 	code := s.setupCode(ctx, t)
 	waits := 0
 	for range 100 {
@@ -182,7 +182,7 @@ func TestSetupCodeAttacks(t *testing.T) {
 		t.Error("the code works again")
 	}
 	s.stop(t)
-	again, err := launch(setup{mute: true}, s.dir)
+	again, err := launch(setup{}, s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestOwnerBySettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"XIAOZHI_CONSOLE__OWNER=Olga", "XIAOZHI_CONSOLE__PASSWORD_FILE=" + file}
-	s := start(t, setup{mute: true, env: env})
+	s := start(t, setup{env: env})
 	s.http(ctx, t, "POST /api/v1/login", credentials("", "olga", goodPassword)).cookie(t)
 	if strings.Contains(s.banner.String(), "setup code") || strings.Contains(s.banner.String()+s.log.String(), goodPassword) || holds(t, filepath.Join(s.dir, "data"), goodPassword) != "" {
 		t.Error("a code is shown, or the password lies about")
@@ -215,7 +215,7 @@ func TestOwnerBySettings(t *testing.T) {
 		"no file": {"XIAOZHI_CONSOLE__OWNER=olga", "XIAOZHI_CONSOLE__PASSWORD_FILE=" + file + ".gone"}, "no password": {"XIAOZHI_CONSOLE__OWNER=olga"},
 		"a weak one": {"XIAOZHI_CONSOLE__OWNER=olga", "XIAOZHI_CONSOLE__PASSWORD_FILE=" + weak},
 	} {
-		if started, err := launch(setup{mute: true, env: env}, t.TempDir()); err == nil {
+		if started, err := launch(setup{env: env}, t.TempDir()); err == nil {
 			_ = started.end()
 			t.Errorf("%s: it starts", name)
 		} else if !strings.Contains(err.Error(), "console.") {
@@ -229,7 +229,7 @@ func TestOwnerBySettings(t *testing.T) {
 func TestPasswordGuessing(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true})
+	s := start(t, setup{})
 	owner := s.own(ctx, t)
 	looked := 0
 	for i := range 1000 {
@@ -261,7 +261,7 @@ func TestPasswordGuessing(t *testing.T) {
 func TestStolenCookie(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true})
+	s := start(t, setup{})
 	owner := s.own(ctx, t)
 	_, _ = s.people(ctx, t, owner)
 	login := func() string {
@@ -306,7 +306,7 @@ func TestStolenCookie(t *testing.T) {
 func TestRevokedToken(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true})
+	s := start(t, setup{})
 	owner := s.own(ctx, t)
 	_, tokens := s.people(ctx, t, owner)
 	dial := func(token string) *websocket.Conn {
@@ -396,7 +396,7 @@ func TestRevokedToken(t *testing.T) {
 func TestTokensOfPeople(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true, env: []string{"XIAOZHI_AUTH__PAIRING=open"}})
+	s := start(t, setup{env: []string{"XIAOZHI_AUTH__PAIRING=open"}})
 	owner := s.own(ctx, t)
 	_, tokens := s.people(ctx, t, owner)
 	mine, other := newDeviceID(), newDeviceID()
@@ -439,7 +439,7 @@ func TestTokensOfPeople(t *testing.T) {
 func TestMembersPair(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true, env: []string{"XIAOZHI_AUTH__PAIRING=ask"}})
+	s := start(t, setup{env: []string{"XIAOZHI_AUTH__PAIRING=ask"}})
 	owner := s.own(ctx, t)
 	cookies, tokens := s.people(ctx, t, owner)
 	id := newDeviceID()
@@ -484,7 +484,7 @@ func TestMembersPair(t *testing.T) {
 func TestEscalation(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true})
+	s := start(t, setup{})
 	owner := s.own(ctx, t)
 	cookies, tokens := s.people(ctx, t, owner)
 	reads := []string{
@@ -532,7 +532,7 @@ func TestEscalation(t *testing.T) {
 func TestInvitationAttacks(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true})
+	s := start(t, setup{})
 	owner := s.own(ctx, t)
 	code := s.http(ctx, t, "POST /api/v1/invites", `{"role":"viewer"}`, s.with(owner)).field(t, "code")
 	if a := s.http(ctx, t, "POST /api/v1/join", credentials(strings.Repeat("A", len(code)), "mallory", goodPassword)); a.status != 403 {
@@ -564,7 +564,7 @@ func TestInvitationAttacks(t *testing.T) {
 func TestOddRequests(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true})
+	s := start(t, setup{})
 	owner := s.own(ctx, t)
 	only := func(r *http.Request) { r.Header.Set("Cookie", owner) }
 	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
@@ -612,7 +612,7 @@ func TestOddRequests(t *testing.T) {
 func TestSecondFactorAtTheServer(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true})
+	s := start(t, setup{})
 	owner := s.own(ctx, t)
 	enrolled := s.http(ctx, t, "POST /api/v1/me/totp", "{}", s.with(owner))
 	secret := enrolled.field(t, "secret")
@@ -630,7 +630,7 @@ func TestSecondFactorAtTheServer(t *testing.T) {
 		t.Errorf("a code that was used: %d %s", a.status, a.body)
 	}
 	s.stop(t)
-	again, err := launch(setup{mute: true}, s.dir)
+	again, err := launch(setup{}, s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestAttackBeforeHello(t *testing.T) {
 // a speaker talks on meanwhile, and when they have left there is room again.
 func TestAttackAllBytes(t *testing.T) {
 	t.Parallel()
-	s := start(t, setup{mute: true, config: behindProxy})
+	s := start(t, setup{config: behindProxy})
 	well := dialRaw(t, s, "24:6f:28:ab:20:01", "Client-Id: own", "X-Forwarded-For: 192.168.1.40")
 	well.hello(hello242)
 	begun := maskedFrame(opText, bytes.Repeat([]byte(" "), 900<<10)) // whose reading takes 1 MiB
@@ -105,7 +105,7 @@ func TestAttackAllBytes(t *testing.T) {
 func TestAttackPlaces(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true, config: behindProxy})
+	s := start(t, setup{config: behindProxy})
 	const mac, near = "24:6f:28:ab:22:01", "X-Forwarded-For: 192.168.1.40"
 	s.boots(ctx, t, mac, "own", near)
 	s.boots(ctx, t, "24:6f:28:ab:22:02", "own", near)
@@ -150,7 +150,7 @@ func TestAttackPlaces(t *testing.T) {
 func TestAttackRecords(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true, config: behindProxy + "store: {driver: none}\n"})
+	s := start(t, setup{config: behindProxy + "store: {driver: none}\n"})
 	accepted := devicetest.Options{DeviceID: "24:6f:28:ab:23:01", ClientID: "own", Mode: devicetest.Manual, NoMCP: true}
 	used := accepted
 	used.DeviceID = "24:6f:28:ab:23:02"

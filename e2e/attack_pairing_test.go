@@ -90,7 +90,7 @@ func (s *server) waits(ctx context.Context, t *testing.T, id string) string {
 func TestAttackOldCodes(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	with := setup{mute: true, config: "auth: {pairing: ask}\n"}
+	with := setup{config: "auth: {pairing: ask}\n"}
 	s, other := start(t, with), start(t, with)
 	expires, stays := s.waits(ctx, t, "24:6f:28:ab:11:01"), s.waits(ctx, t, "24:6f:28:ab:11:02")
 	foreign := other.waits(ctx, t, "24:6f:28:ab:11:03")
@@ -156,7 +156,7 @@ func makeOlder(ctx context.Context, t *testing.T, path, code string) {
 func TestAttackTokenTold(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true, config: "auth: {pairing: ask}\n"})
+	s := start(t, setup{config: "auth: {pairing: ask}\n"})
 	const id = "24:6f:28:ab:12:01"
 	told := regexp.MustCompile(`"token":"([^"]+)"`)
 	token := func() string {
@@ -246,7 +246,7 @@ func (r *raw) until(part string) string {
 func TestAttackPageTalks(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true, config: "server: {origins: [\"https://page.example\"]}\n"})
+	s := start(t, setup{config: "server: {origins: [\"https://page.example\"]}\n"})
 	told := regexp.MustCompile(`"token":"([^"]+)"`)
 	for id, origin := range map[string]string{
 		"24:6f:28:ab:13:01": "http://localhost:8006", "24:6f:28:ab:13:02": "http://127.0.0.1:5500",

@@ -108,7 +108,7 @@ func TestAttackStrangersRefused(t *testing.T) {
 func TestAttackFromOutside(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true, config: "server: {trust_proxy: true}\nauth: {pairing: open}\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n"})
+	s := start(t, setup{config: "server: {trust_proxy: true}\nauth: {pairing: open}\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n"})
 	for n, from := range []string{"203.0.113.9", "192.168.1.40, 203.0.113.9", "203.0.113.9, 10.0.0.2", "unknown", "2001:db8::1", "100.64.0.1"} {
 		id := fmt.Sprintf("24:6f:28:ab:01:%02x", n)
 		if body := s.boots(ctx, t, id, "x", "X-Forwarded-For: "+from, "X-Forwarded-Proto: https"); strings.Contains(body, `"token"`) || !strings.Contains(body, `"code"`) {
@@ -132,7 +132,7 @@ func TestAttackFromOutside(t *testing.T) {
 func TestAttackFromWebPages(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true, config: "server: {origins: [\"https://page.example\"]}\n"})
+	s := start(t, setup{config: "server: {origins: [\"https://page.example\"]}\n"})
 	for origin, may := range map[string]bool{
 		"https://evil.example": false, "null": false, "http://localhost.evil.example": false, "https://page.example.evil.example": false,
 		"http://localhost:8006": true, "http://127.0.0.1:8006": true, "https://page.example": true,
@@ -161,7 +161,7 @@ func TestAttackSharedToken(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
 	const token = "one-token-of-all-devices"
-	s := start(t, setup{mute: true, config: "auth: {enabled: true, token: " + token + "}\nserver: {trust_proxy: true}\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n"})
+	s := start(t, setup{config: "auth: {enabled: true, token: " + token + "}\nserver: {trust_proxy: true}\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n"})
 	socket := func(from, token string) int {
 		return dialTCP(t, s).upgrade("/xiaozhi/v1/", "Device-Id: 24:6f:28:ab:02:01", "Authorization: Bearer "+token, "X-Forwarded-For: "+from)
 	}
@@ -192,7 +192,7 @@ func TestAttackSharedToken(t *testing.T) {
 func TestAttackCodes(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true, config: "auth: {pairing: ask}\n"})
+	s := start(t, setup{config: "auth: {pairing: ask}\n"})
 	code := ""
 	flash := &devicetest.Flash{}
 	o := devicetest.Options{DeviceID: "24:6f:28:ab:03:01", ClientID: "own", Flash: flash, Waiting: devicetest.PollsOnce}
@@ -240,7 +240,7 @@ func TestAttackCodes(t *testing.T) {
 func TestAttackAskedTooOften(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true})
+	s := start(t, setup{})
 	for n := range 300 {
 		s.boots(ctx, t, fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8, n&0xff), "x")
 		s.knock(ctx, t, http.MethodGet, "/api/devices", "", "Authorization: Bearer guess")
@@ -344,7 +344,7 @@ func TestAttackBadStarts(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s, err := launch(setup{mute: true, config: c.config}, dir)
+			s, err := launch(setup{config: c.config}, dir)
 			if err == nil {
 				s.stop(t)
 				t.Fatal("it started")

@@ -131,7 +131,7 @@ func TestAttackLeftPrograms(t *testing.T) {
 		t.Skip("other systems do not tell programs that their parent has died")
 	}
 	ctx := limit(t)
-	s := start(t, setup{mute: true, config: "tools: {external: {mcpServers: {deaf: {command: sleep, args: [\"3141\"]}}}}\n"})
+	s := start(t, setup{config: "tools: {external: {mcpServers: {deaf: {command: sleep, args: [\"3141\"]}}}}\n"})
 	pid := 0
 	for pid == 0 {
 		if pid = findChild(t, s.cmd.Process.Pid, "3141"); ctx.Err() != nil {
@@ -169,7 +169,7 @@ func TestAttackOpenFiles(t *testing.T) {
 	ctx := limit(t)
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
-	s, err := launch(setup{mute: true}, dir)
+	s, err := launch(setup{}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestAttackOpenFiles(t *testing.T) {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := launch(setup{mute: true}, dir); err == nil {
+		if s, err := launch(setup{}, dir); err == nil {
 			s.stop(t)
 			t.Errorf("%s: it starts", name)
 		} else if !strings.Contains(err.Error(), filepath.Join("data", name)) || !strings.Contains(err.Error(), "chmod") {
@@ -210,7 +210,7 @@ func TestAttackOpenFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s, err = launch(setup{mute: true}, dir); err != nil {
+	if s, err = launch(setup{}, dir); err != nil {
 		t.Fatal(err)
 	}
 	defer s.stop(t)
@@ -225,7 +225,7 @@ func TestAttackOpenFiles(t *testing.T) {
 func TestAttackUnsafeStarts(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true, config: "server: {public_url: \"https://speak.example.org\"}\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n"})
+	s := start(t, setup{config: "server: {public_url: \"https://speak.example.org\"}\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n"})
 	s.awaitLog(ctx, t, "unsafe start", "server.trust_proxy")
 	if os.Geteuid() == 0 {
 		s.awaitLog(ctx, t, "unsafe start", "The server runs as root")

@@ -43,7 +43,7 @@ func TestBadInput(t *testing.T) {
 	needRace(t)
 	cloud := startCloud(t)
 	cloud.Handle(openaitest.Chat, echo)
-	s := start(t, setup{race: true, env: cloudEnv(cloud)})
+	s := start(t, setup{race: true, speaks: true, env: cloudEnv(cloud)})
 	t.Run("attacks", func(t *testing.T) {
 		for i, a := range attacks {
 			t.Run(a.name, func(t *testing.T) {

@@ -63,7 +63,7 @@ var consoleServer = sharedServer{setup: func() (setup, error) {
 		return setup{}, err
 	}
 	cloud.Handle(openaitest.Transcribe, knowing(clip))
-	return setup{config: "asr: [ears]\nproviders: {ears: {type: openai, base_url: '" + cloud.URL() + "', api_key: none, asr_model: ears}}\n"}, nil
+	return setup{speaks: true, config: "asr: [ears]\nproviders: {ears: {type: openai, base_url: '" + cloud.URL() + "', api_key: none, asr_model: ears}}\n"}, nil
 }}
 
 // console opens a tab of the owner at a host, which is one of this machine.

@@ -24,7 +24,7 @@ func TestEmptyConfigServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := limit(t)
-	s := start(t, setup{args: []string{"--config", empty, "--listen", "127.0.0.1:0"}})
+	s := start(t, setup{speaks: true, args: []string{"--config", empty, "--listen", "127.0.0.1:0"}})
 	d := s.dial(ctx, t, devicetest.Options{NoMCP: true})
 	if r := ask(ctx, t, d, "what time is it"); r.Frames == 0 {
 		t.Error("no answer")
@@ -78,7 +78,7 @@ func TestSignalEndsInOrder(t *testing.T) {
 	ctx := limit(t)
 	cloud := startCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Text("One sentence to begin with. ", "And a second one, which is longer than the first. ", "And a third one to end it all."))
-	s := start(t, setup{env: cloudEnv(cloud)})
+	s := start(t, setup{speaks: true, env: cloudEnv(cloud)})
 	talking := s.dial(ctx, t, devicetest.Options{NoMCP: true})
 	idle := s.dial(ctx, t, devicetest.Options{NoMCP: true, DeviceID: "24:6f:28:aa:40:01"})
 	mute := dialRaw(t, s, "24:6f:28:aa:40:02")

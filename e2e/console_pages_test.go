@@ -12,7 +12,7 @@ import (
 
 // homeServer is a server with the data of a home, which nobody changes.
 var homeServer = sharedServer{
-	setup: func() (setup, error) { return setup{mute: true, config: "auth: {pairing: ask}\n"}, nil },
+	setup: func() (setup, error) { return setup{speaks: true, config: "auth: {pairing: ask}\n"}, nil },
 	furnish: func(dir string) error {
 		return furnish(context.Background(), dir, time.Now()) //nolint:usetesting // for all tests
 	},

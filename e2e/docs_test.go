@@ -49,9 +49,9 @@ func TestDocsMCP(t *testing.T) {
 	}))
 	defer lamp.Close()
 	ctx := limit(t)
-	s := start(t, setup{mute: true, config: strings.ReplaceAll(all[0][1], "${XIAOZHI_MCP_TOKEN}", "${NOT_SET:-t0ken-of-the-laptop}")})
+	s := start(t, setup{config: strings.ReplaceAll(all[0][1], "${XIAOZHI_MCP_TOKEN}", "${NOT_SET:-t0ken-of-the-laptop}")})
 	s.stop(t) // it takes the settings; what follows is with the owner's
-	s = start(t, setup{mute: true})
+	s = start(t, setup{})
 	address := strings.TrimSuffix(s.ota, "/xiaozhi/ota/")
 	path := "PATH=" + curlFolder(t) + string(os.PathListSeparator) + os.Getenv("PATH")
 	ran := 0

@@ -213,7 +213,7 @@ mcp:
 func TestOwnerOnly(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
-	s := start(t, setup{mute: true})
+	s := start(t, setup{})
 	base := strings.TrimSuffix(s.ota, "/xiaozhi/ota/")
 	ask := func(method, path, token string, change func(*http.Request)) int {
 		t.Helper()

@@ -31,7 +31,7 @@ func (s *server) again(t *testing.T, with setup) *server {
 func TestJourneyRestart(t *testing.T) {
 	const soon = 3 * time.Second
 	journey(t, deskByDay, func(t *testing.T, l look) {
-		with := setup{mute: true, config: "auth: {pairing: open}\n"}
+		with := setup{config: "auth: {pairing: open}\n"}
 		s := start(t, with)
 		owner := s.own(limit(t), t)
 		o := devicetest.Options{DeviceID: newDeviceID()}
@@ -94,7 +94,7 @@ func TestJourneyRestored(t *testing.T) {
 		if err := furnish(ctx, dir, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		with := setup{mute: true, config: "auth: {pairing: ask}\n"}
+		with := setup{config: "auth: {pairing: ask}\n"}
 		s, err := launch(with, dir)
 		if err != nil {
 			t.Fatal(err)

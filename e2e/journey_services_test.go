@@ -39,7 +39,7 @@ func TestJourneyServices(t *testing.T) {
 	journey(t, deskByDay, func(t *testing.T, l look) {
 		cloud := startCloud(t)
 		locks(cloud)
-		s := start(t, setup{config: "tts: [mine, local]\nproviders: {mine: {type: openai, base_url: '" + cloud.URL() + "', api_key: sk-stale-stale-stale-stale}}\n"})
+		s := start(t, setup{speaks: true, config: "tts: [mine, local]\nproviders: {mine: {type: openai, base_url: '" + cloud.URL() + "', api_key: sk-stale-stale-stale-stale}}\n"})
 		v := l.visit(t, s, s.own(limit(t), t), "services")
 		v.reads("services/is-resting")
 		v.sees(v.sentence("services/unauthorized"))
@@ -97,7 +97,7 @@ func TestJourneyServiceAdded(t *testing.T) {
 	journey(t, phoneByDay, func(t *testing.T, l look) {
 		cloud := startCloud(t)
 		locks(cloud)
-		s := start(t, setup{config: "asr: [vosk]\n"}) // nobody has to hear
+		s := start(t, setup{speaks: true, config: "asr: [vosk]\n"}) // nobody has to hear
 		v := l.visit(t, s, s.own(limit(t), t), "setup/services")
 		if l.lang == "en" {
 			v.withoutScript()

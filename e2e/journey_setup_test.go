@@ -51,7 +51,7 @@ func TestJourneySetup(t *testing.T) {
 		cloud := startCloud(t)
 		cloud.Handle(openaitest.Transcribe, knowing(clip))
 		cloud.Handle(openaitest.Chat, echo)
-		s := start(t, setup{env: cloudEnv(cloud), config: "asr: [cloud]\ntts: [cloud]\n" + cloudSection(cloud)})
+		s := start(t, setup{speaks: true, env: cloudEnv(cloud), config: "asr: [cloud]\ntts: [cloud]\n" + cloudSection(cloud)})
 		begun := time.Now()
 		v := l.begins(t, s)
 		v.reads("setup/services")
@@ -87,7 +87,7 @@ func TestJourneySetup(t *testing.T) {
 // what the program has by itself, and the overview says what is missing.
 func TestJourneySetupSkipped(t *testing.T) {
 	journey(t, phoneByNight, func(t *testing.T, l look) {
-		s := start(t, setup{config: "server: {public_url: 'http://home.example'}\nmcp: {enabled: false}\n"})
+		s := start(t, setup{speaks: true, config: "server: {public_url: 'http://home.example'}\nmcp: {enabled: false}\n"})
 		v := l.begins(t, s)
 		for _, step := range []string{"speakers", "address"} {
 			v.pressWhat(fmt.Sprintf(`[...document.querySelectorAll("main .acts a, main .acts button")].find((e) => (e.getAttribute("href") ?? e.formAction ?? "").includes("/console/setup/%s"))`, step))

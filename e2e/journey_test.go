@@ -25,7 +25,7 @@ var journeyServer = sharedServer{setup: func() (setup, error) {
 	cloud.Handle(openaitest.Chat, holding(retelling))
 	cloud.Handle(openaitest.Transcribe, tones)
 	cloud.Handle(openaitest.Speak, holding(briefly))
-	return setup{env: cloudEnv(cloud), config: "auth: {pairing: ask}\nasr: [cloud]\ntts: [cloud]\nrecording: {sound: both}\n" + cloudSection(cloud)}, nil
+	return setup{speaks: true, env: cloudEnv(cloud), config: "auth: {pairing: ask}\nasr: [cloud]\ntts: [cloud]\nrecording: {sound: both}\n" + cloudSection(cloud)}, nil
 }}
 
 // cloudSection makes a fake service a section named cloud.

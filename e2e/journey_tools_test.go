@@ -39,7 +39,7 @@ var shelfServer = sharedServer{setup: func() (setup, error) {
 	if err != nil {
 		return setup{}, err
 	}
-	return setup{env: cloudEnv(cloud), config: `auth: {pairing: ask}
+	return setup{speaks: true, env: cloudEnv(cloud), config: `auth: {pairing: ask}
 asr: [cloud]
 tts: [cloud]
 mcp: {transcripts: true}

@@ -20,7 +20,7 @@ func TestJourneyUpgrade(t *testing.T) {
 		for _, file := range left {
 			dir := t.TempDir()
 			unpack(t, file, filepath.Join(dir, "data", "xiaozhi.db"))
-			s, err := launch(setup{mute: true, config: "store: {keep_days: 0}\n"}, dir)
+			s, err := launch(setup{config: "store: {keep_days: 0}\n"}, dir)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,8 +30,9 @@ import (
 // tone of its own; the fake recogniser tells the device by its tone, the fake
 // model by the text, and the fake voice answers with the device's tone. So
 // what one device hears of another would be seen in the text and in the sound.
+//
+// It has the machine for itself: beside forty other tests fifty devices are served so slowly that connections time out.
 func TestFiftyDevicesKeepTheirOwn(t *testing.T) {
-	t.Parallel()
 	needRace(t)
 	ctx := limit(t)
 	s := start(t, instant(echoCloud(t)))

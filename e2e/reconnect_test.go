@@ -16,7 +16,7 @@ func TestToolsAfterReconnect(t *testing.T) {
 	ctx := limit(t)
 	cloud := startCloud(t)
 	cloud.Reply(openaitest.Chat, openaitest.Text("All is well."))
-	s := start(t, setup{env: cloudEnv(cloud)})
+	s := start(t, setup{speaks: true, env: cloudEnv(cloud)})
 	o := devicetest.Options{Tools: devicetest.NewBoard().Tools()}
 	d := s.dial(ctx, t, o)
 	s.waitForTools(ctx, t, d)

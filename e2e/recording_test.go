@@ -229,7 +229,7 @@ func TestRecordings(t *testing.T) {
 // TestNothingIsRecorded: where nobody asked for it, a talk leaves no sound.
 func TestNothingIsRecorded(t *testing.T) {
 	t.Parallel()
-	s := start(t, setup{mute: true})
+	s := start(t, setup{})
 	s.waitReady(limit(t), t)
 	d := s.dial(limit(t), t, devicetest.Options{Mode: devicetest.Manual})
 	says(t, d, clipNamed(t, speechtest.Prompts, "vm-msgsaved"))

@@ -129,7 +129,7 @@ type setup struct {
 	race     bool // with the race detector
 	profiles bool // with the runtime's profiles
 	hears    bool // with the recogniser that it has by default, which takes half of the processor time of a start
-	mute     bool // without a voice, for tests in which nobody speaks: phrases ahead take half of the rest
+	speaks   bool // with the voice that it has by default; else each sentence is said in brief, so that nobody waits for its end
 	unpinned bool // with nothing in the environment that the console could not change
 	env      []string
 	config   string   // content of config.yaml
@@ -178,7 +178,7 @@ func launch(s setup, dir string) (*server, error) {
 	}
 	srv.cmd = exec.Command(program, args...)
 	srv.cmd.Dir = srv.dir
-	srv.cmd.Env = slices.Concat(cleanEnv(), deaf(s), mute(s))
+	srv.cmd.Env = slices.Concat(cleanEnv(), deaf(s), voice(s))
 	if s.unpinned {
 		srv.cmd.Env = slices.DeleteFunc(srv.cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, "XIAOZHI_") })
 	}
@@ -247,17 +247,29 @@ func deaf(s setup) []string {
 	}
 }
 
-// mute is the environment of a server whose voice cannot be reached, if s wants that.
-func mute(s setup) []string {
-	if !s.mute {
+// voice is the environment of a server that has another voice than by default.
+func voice(s setup) []string {
+	if s.speaks || strings.Contains(s.config, "tts:") {
 		return nil
 	}
-	section := "XIAOZHI_PROVIDERS__MUTE__"
+	section := "XIAOZHI_PROVIDERS__BRIEF__"
 	return []string{
-		"XIAOZHI_TTS=mute", section + "TYPE=openai", section + "BASE_URL=http://127.0.0.1:9/v1",
+		"XIAOZHI_TTS=brief", section + "TYPE=openai", section + "BASE_URL=" + briefVoice().URL(),
 		section + "API_KEY=none", section + "TTS_MODEL=none",
 	}
 }
+
+// briefVoice is a voice that says each sentence in 180 ms, which ends with the process.
+var briefVoice = sync.OnceValue(func() *openaitest.Server {
+	cloud, err := openaitest.New()
+	if err != nil {
+		panic(err)
+	}
+	cloud.Handle(openaitest.Speak, func(*openaitest.Request) openaitest.Reply {
+		return openaitest.Sound("audio/pcm", openaitest.Tone(24000, 440, 180*time.Millisecond), 4800)
+	})
+	return cloud
+})
 
 // stop ends the server as an operator would, and expects exit code 0.
 func (s *server) stop(tb testing.TB) {

@@ -130,7 +130,7 @@ func TestModelWithTools(t *testing.T) {
 			openaitest.Call{ID: "c2", Name: "self_get_device_status", Arguments: `{}`}),
 		openaitest.Text("😊The volume ", "is now ", "fifty five."),
 		openaitest.Text("You are welcome."))
-	s := start(t, setup{env: cloudEnv(cloud)})
+	s := start(t, setup{speaks: true, env: cloudEnv(cloud)})
 	board := devicetest.NewBoard()
 	d := s.dial(ctx, t, devicetest.Options{Tools: board.Tools()})
 	s.waitForTools(ctx, t, d)
@@ -184,7 +184,7 @@ func TestAbortAnywhere(t *testing.T) {
 		}
 		return openaitest.TextEvery(120*time.Millisecond, story...)
 	})
-	s := start(t, setup{env: cloudEnv(cloud)})
+	s := start(t, setup{speaks: true, env: cloudEnv(cloud)})
 	d := s.dial(ctx, t, devicetest.Options{NoMCP: true, OpenListen: true})
 	for i := range 20 {
 		if err := d.Detect("tell me a long story"); err != nil {

@@ -64,7 +64,7 @@ func (w *workshop) tools() []devicetest.Tool {
 func workbench(ctx context.Context, t *testing.T, o devicetest.Options) (*openaitest.Server, *workshop, *devicetest.Device) {
 	t.Helper()
 	cloud, w := startCloud(t), &workshop{ran: map[string]int{}}
-	s := start(t, setup{env: append(cloudEnv(cloud), "XIAOZHI_LLM=openai"), config: fmt.Sprintf(
+	s := start(t, setup{speaks: true, env: append(cloudEnv(cloud), "XIAOZHI_LLM=openai"), config: fmt.Sprintf(
 		"asr: [ears]\ntools: {kinds: {self.gate.open: control}}\nproviders: {ears: {type: openai, base_url: %q, api_key: k, asr_model: ears-1}}\n", cloud.URL())})
 	cloud.Reply(openaitest.Transcribe, openaitest.JSON(200, `{"text":"are you still there"}`))
 	o.Tools = w.tools()

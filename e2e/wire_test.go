@@ -113,7 +113,7 @@ func TestToolFailuresReachTheModel(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
 	cloud := startCloud(t)
-	s := start(t, setup{env: cloudEnv(cloud)})
+	s := start(t, setup{speaks: true, env: cloudEnv(cloud)})
 	const listed = `{"tools":[{"name":"self.lamp.get_state","description":"the lamp","inputSchema":{"type":"object","properties":{},"required":[]}}]}`
 	for i, answer := range []string{
 		`"result":{"content":[{"type":"text","text":"the bulb is gone"}],"isError":true}`,
