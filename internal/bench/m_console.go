@@ -53,9 +53,6 @@ func watching(ctx context.Context, r *rig) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := pause(ctx, 2*time.Second); err != nil { // until the last has its lead
-		return nil, err
-	}
 	var on, off []Figure
 	var events, sent int64
 	base, more := 0, 0
@@ -65,7 +62,9 @@ func watching(ctx context.Context, r *rig) ([]Figure, error) {
 			open = r.watch.browsers
 		}
 		crowd := openBrowsers(ctx, r.own.base, cookie, open)
-		settled := pause(ctx, 3*time.Second) // all that come at once, and pages that are made for the first time
+		// A server lets no sentence last for longer than a minute: each window has its own.
+		_, err := together(len(speakers), 4, func(i int) (*client, error) { return speakers[i], speakers[i].ask(ctx, aStory) })
+		settled := errors.Join(err, pause(ctx, 3*time.Second)) // all that come at once, and pages that are made for the first time
 		control := r.target.watch(ctx)
 		heard, err := listenTo(ctx, speakers, r.watch.window)
 		seen := control()
@@ -73,6 +72,9 @@ func watching(ctx context.Context, r *rig) ([]Figure, error) {
 		failed := crowd.close()
 		if err := errors.Join(settled, err, failed); err != nil {
 			return nil, err
+		}
+		if n := len(heard.deaf); n > 0 {
+			return nil, fmt.Errorf("%d of %d speakers were told nothing any more", n, len(speakers))
 		}
 		f := sampled("M20", fmt.Sprintf("jitter, %d of %d devices speaking", r.watch.speakers, r.watch.devices), ms(heard.jitter)).noted("%d underruns", heard.underruns).asJitter()
 		f.Control = seen
@@ -138,7 +140,8 @@ func openBrowsers(ctx context.Context, base string, cookie *http.Cookie, n int) 
 	b := &browsers{stop: stop, group: group, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * n}}}
 	for i := range n {
 		group.Go(func() error {
-			if err := b.look(ctx, base, watchedPages[i%len(watchedPages)], cookie); ctx.Err() == nil {
+			first := lookAgain * time.Duration(i+1) / time.Duration(n) // people do not look in step
+			if err := b.look(ctx, base, watchedPages[i%len(watchedPages)], cookie, first); ctx.Err() == nil {
 				return err
 			}
 			return nil
@@ -154,8 +157,8 @@ func (b *browsers) close() error {
 	return err
 }
 
-// look loads a page, follows its live parts, and loads it again from time to time, until ctx ends.
-func (b *browsers) look(ctx context.Context, base, page string, cookie *http.Cookie) error {
+// look loads a page, follows its live parts, and loads it again after first and then from time to time, until ctx ends.
+func (b *browsers) look(ctx context.Context, base, page string, cookie *http.Cookie, first time.Duration) error {
 	content, err := b.load(ctx, base+"/console/"+page, cookie)
 	if err != nil {
 		return err
@@ -185,8 +188,8 @@ func (b *browsers) look(ctx context.Context, base, page string, cookie *http.Coo
 		}
 	})
 	group.Go(func() error {
-		for {
-			if err := pause(ctx, lookAgain); err != nil {
+		for wait := first; ; wait = lookAgain {
+			if err := pause(ctx, wait); err != nil {
 				return err
 			}
 			if _, err := b.load(ctx, base+"/console/"+page, cookie); err != nil {

@@ -147,7 +147,7 @@ func (s Size) amounts() amounts {
 			abort: abortAmounts{devices: 20, cuts: 500, cancels: 200}, barge: bargeAmounts{devices: 4, times: 25},
 			density:  densityAmounts{least: 20, most: 300, step: 20, fine: 5},
 			memory:   memoryAmounts{idle: 1000, speaking: 100, settle: 5 * time.Second},
-			watch:    watchAmounts{devices: 200, speakers: 50, browsers: 20, window: time.Minute},
+			watch:    watchAmounts{devices: 200, speakers: 50, browsers: 20, window: 40 * time.Second},
 			speakers: 50, cycles: 10000, hellos: 500, healthy: 49, segments: 30, window: 2 * time.Minute, profile: 20 * time.Second,
 		}
 	default:
