@@ -37,6 +37,7 @@ type Parts struct {
 	Zone    func() *time.Location
 	Version string
 	Explain func(lang text.Lang, err error) string // as [ui.Options] has it
+	Watch   func() (done func())                   // is called for each page that is followed, and done at its end
 	Log     *slog.Logger
 
 	Overview overview.Source
@@ -115,7 +116,7 @@ func New(p Parts) (*Console, error) {
 		c.routes = append(c.routes, page.Routes()...)
 		topics = append(topics, page.Topics()...)
 	}
-	c.hub = live.New(p.Guard, site.InTurn, topics...)
+	c.hub = live.New(p.Guard, site.InTurn, p.Watch, topics...)
 	return c, nil
 }
 

@@ -34,7 +34,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	switch command {
 	case "serve":
-		app.Tune()
 		return serve(ctx, args, stdout, stderr)
 	case "talk", "bench":
 		return simulate(command, args, stderr)

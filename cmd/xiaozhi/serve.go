@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/internal/app"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/garbage"
 	"xiaozhi/internal/text/message"
 )
 
@@ -87,7 +88,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 		log.Warn("config", "warning", w)
 	}
 	program, err := app.Build(ctx, cfg, app.Options{
-		Data: f.data, Profiles: f.pprof, Banner: stdout, Terminal: isTerminal(stdout), Log: log, Check: f.check, NoConsoleSettings: f.bare,
+		Data: f.data, Profiles: f.pprof, Banner: stdout, Terminal: isTerminal(stdout), Log: log, Check: f.check, NoConsoleSettings: f.bare, Collector: garbage.Tune(),
 	})
 	if err != nil {
 		return err

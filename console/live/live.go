@@ -56,6 +56,7 @@ type Hub struct {
 	guard  *access.Guard
 	topics map[string]Topic
 	turn   func(context.Context) (done func()) // waits until a part may be made
+	watch  func() (done func())                // is told of each stream
 
 	mu      sync.Mutex
 	streams map[*stream]bool
@@ -69,9 +70,10 @@ type stream struct {
 	dirty  map[string]bool // guarded by Hub.mu
 }
 
-// New returns a hub of the topics. It waits with turn before it makes the parts of one, and calls done after it.
-func New(guard *access.Guard, turn func(context.Context) (done func()), topics ...Topic) *Hub {
-	h := &Hub{guard: guard, turn: turn, topics: map[string]Topic{}, streams: map[*stream]bool{}}
+// New returns a hub of the topics. It waits with turn before it makes the parts of one, and calls watch at the beginning of each
+// stream; what they return is called at the end.
+func New(guard *access.Guard, turn func(context.Context) (done func()), watch func() (done func()), topics ...Topic) *Hub {
+	h := &Hub{guard: guard, turn: turn, watch: watch, topics: map[string]Topic{}, streams: map[*stream]bool{}}
 	for _, t := range topics {
 		h.topics[t.Name] = t
 	}
@@ -157,6 +159,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.leave(s)
+	defer h.watch()()
 	access.JSONHeaders(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")

@@ -59,7 +59,7 @@ func TestTimeChangesPages(t *testing.T) {
 			rendered++
 			return []Part{{"e", strconv.Itoa(rendered)}}, nil
 		}
-		h := New(access.New(access.Options{}), atOnce, Topic{Name: "x", Need: anybody, Ages: true, Parts: old}, Topic{Name: "y", Need: anybody, Parts: func(*http.Request, string) ([]Part, error) {
+		h := New(access.New(access.Options{}), atOnce, unwatched, Topic{Name: "x", Need: anybody, Ages: true, Parts: old}, Topic{Name: "y", Need: anybody, Parts: func(*http.Request, string) ([]Part, error) {
 			return []Part{{"f", strconv.Itoa(rendered)}}, nil
 		}})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -77,7 +77,7 @@ func TestTimeChangesPages(t *testing.T) {
 func TestChangesArriveOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rendered, words := 0, "a"
-		h := New(access.New(access.Options{}), atOnce, Topic{Name: "x", Need: anybody, Parts: func(*http.Request, string) ([]Part, error) {
+		h := New(access.New(access.Options{}), atOnce, unwatched, Topic{Name: "x", Need: anybody, Parts: func(*http.Request, string) ([]Part, error) {
 			rendered++
 			return []Part{{"e", words}}, nil
 		}})
@@ -103,7 +103,7 @@ func TestChangesArriveOnce(t *testing.T) {
 func TestOnlyWhatPersonMaySee(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		part := func(*http.Request, string) ([]Part, error) { return []Part{{"e", "secret"}}, nil }
-		h := New(access.New(access.Options{}), atOnce,
+		h := New(access.New(access.Options{}), atOnce, unwatched,
 			Topic{Name: "owners", Need: account.Need{Role: account.Owner}, Parts: part},
 			Topic{Name: "gone", Need: anybody, Owner: func(*http.Request, string) (string, error) { return "", errors.New("no") }, Parts: part},
 			Topic{Name: "broken", Need: anybody, Parts: func(*http.Request, string) ([]Part, error) { return nil, errors.New("no") }})
@@ -122,7 +122,7 @@ func TestOnlyWhatPersonMaySee(t *testing.T) {
 func TestKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := map[string]int{}
-		h := New(access.New(access.Options{}), atOnce, Topic{Name: "d", Need: anybody, Parts: func(_ *http.Request, key string) ([]Part, error) {
+		h := New(access.New(access.Options{}), atOnce, unwatched, Topic{Name: "d", Need: anybody, Parts: func(_ *http.Request, key string) ([]Part, error) {
 			n[key]++
 			return nil, nil
 		}})
@@ -142,7 +142,7 @@ func TestKeys(t *testing.T) {
 // TestCloseEndsStreams: the server's end is the streams' end, and a later one is refused.
 func TestCloseEndsStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := New(access.New(access.Options{}), atOnce)
+		h := New(access.New(access.Options{}), atOnce, unwatched)
 		_, done := open(t.Context(), h, "x")
 		synctest.Wait()
 		h.Close()
@@ -157,3 +157,32 @@ func TestCloseEndsStreams(t *testing.T) {
 
 // atOnce lets parts be made at once.
 func atOnce(context.Context) func() { return func() {} }
+
+// unwatched takes no note of streams.
+func unwatched() func() { return func() {} }
+
+// TestStreamsAreWatched: whoever wants to know is told of each stream, and of its end.
+func TestStreamsAreWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		watched := 0 // at most one stream begins or ends at a time
+		h := New(access.New(access.Options{}), atOnce, func() func() { watched++; return func() { watched-- } })
+		ctx, cancel := context.WithCancel(t.Context())
+		_, first := open(ctx, h, "x")
+		synctest.Wait()
+		_, second := open(t.Context(), h, "x")
+		synctest.Wait()
+		if watched != 2 {
+			t.Errorf("%d of 2 streams", watched)
+		}
+		cancel()
+		first.Wait()
+		if watched != 1 {
+			t.Errorf("%d of the one that is left", watched)
+		}
+		h.Close()
+		second.Wait()
+		if watched != 0 {
+			t.Errorf("%d of none", watched)
+		}
+	})
+}

@@ -37,6 +37,7 @@ import (
 	"xiaozhi/internal/doctor"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/garbage"
 	"xiaozhi/internal/lab"
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
@@ -64,8 +65,9 @@ type Options struct {
 	Log      *slog.Logger // takes everything else
 	Check    bool         // only the settings are looked at: nothing is opened that a running server has
 
-	NoConsoleSettings bool         // what people have set in the console does not count
-	PasswordCost      account.Cost // of passwords' hashes; zero: as much as account takes
+	NoConsoleSettings bool               // what people have set in the console does not count
+	PasswordCost      account.Cost       // of passwords' hashes; zero: as much as account takes
+	Collector         *garbage.Collector // is told while pages are followed; may be nil
 }
 
 // App is the program: it owns everything that is built once and shared by all

@@ -46,7 +46,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		return nil
 	}
 	all, err := console.New(console.Parts{
-		Guard: a.web.guard, Zone: a.forces.zone.Location, Version: Version, Explain: explain, Log: a.log,
+		Guard: a.web.guard, Zone: a.forces.zone.Location, Version: Version, Explain: explain, Watch: a.options.Collector.Watch, Log: a.log,
 		Overview: overviewOf{a},
 		Setup:    setupOf{a},
 		Talk:     talkOf{a},

@@ -3,9 +3,6 @@ package app
 import (
 	"context"
 	"log/slog"
-	"os"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -72,24 +69,6 @@ func (l *lifecycle) runAll(ctx context.Context, all []func(context.Context) erro
 func (l *lifecycle) end() {
 	for _, f := range slices.Backward(l.closers) {
 		f()
-	}
-}
-
-// Tune sets Go's runtime for a server of many devices, where the environment
-// (GOGC, GOMAXPROCS) does not. The figures are from xiaozhi bench.
-func Tune() {
-	if os.Getenv("GOGC") == "" {
-		// A device is mostly stacks and small objects that live long. A fifth of
-		// the usual headroom saves a third of its memory (M12), and nothing is
-		// allocated per frame that would make it cost much.
-		debug.SetGCPercent(20)
-	}
-	if runtime.GOMAXPROCS(0) == 1 && os.Getenv("GOMAXPROCS") == "" {
-		// The codec is C. On a single processor the scheduler takes it away from
-		// every call that lasts more than 20 µs and fetches it back afterwards; on
-		// two there are a third of the thread switches and a tenth less work, and
-		// sixty open microphones stutter a third as much (M11).
-		runtime.GOMAXPROCS(2)
 	}
 }
 

@@ -22,6 +22,7 @@ var rules = []rule{
 	{"internal/text/message", "internal/text", "what people read, by language"},
 	{"internal/private", "internal/text/message", "files that nobody else may change or read"},
 	{"internal/admintoken", "internal/private internal/text/message", "the owner's secret"},
+	{"internal/garbage", "", "how often garbage is collected"},
 	{"internal/lru", "", "one bounded cache"},
 	{"internal/nearby", "", "which addresses are at home, and which nobody may have asked"},
 	{"internal/lockout", "internal/lru", "addresses that guess secrets, lines about strangers"},
