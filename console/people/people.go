@@ -94,9 +94,10 @@ type once struct {
 type mine struct {
 	Once     once
 	Second   bool
-	Sessions []session
+	Sessions ui.Rows[session]
+	Others   bool // there are other sessions than this one
 	This     account.Person
-	Tokens   []store.APIToken
+	Tokens   ui.Rows[store.APIToken]
 	Now      time.Time
 }
 
@@ -122,19 +123,40 @@ func (p *Page) shown(r *http.Request, s store.Session) session {
 func (p *Page) me(w http.ResponseWriter, r *http.Request, f *ui.Form, o once) {
 	who := access.PersonOf(r)
 	m := mine{Once: o, Second: who.Second, This: who, Now: p.now()}
-	var err error
-	var all []store.Session
-	if all, err = p.accounts.Sessions(r.Context(), who.Name); err == nil {
-		for _, s := range all {
-			m.Sessions = append(m.Sessions, p.shown(r, s))
-		}
-		m.Tokens, err = p.accounts.Tokens(r.Context(), who.Name)
-	}
-	if err != nil {
-		p.site.Refused(w, r, err)
+	c := ui.Content{Title: p.site.Say(r, "people/me"), Data: &m, Form: f}
+	if err := p.own(r, &m); err != nil {
+		p.site.Failed(w, r, "me", c, err)
 		return
 	}
-	p.site.Show(w, r, "me", ui.Content{Title: p.site.Say(r, "people/me"), Data: m, Form: f})
+	p.site.Show(w, r, "me", c)
+}
+
+// sessionID is how many characters of its hash tell a session from others.
+const sessionID = 16
+
+// own takes one's sessions and tokens that an address asks for.
+func (p *Page) own(r *http.Request, m *mine) error {
+	open, err := p.accounts.Sessions(r.Context(), m.This.Name)
+	var all []session
+	for _, s := range open {
+		all = append(all, p.shown(r, s))
+	}
+	m.Others = len(all) > 1
+	m.Sessions, err = ui.List[session]{
+		Path: path + "/me", Name: "sessions", Newest: true,
+		Key:  func(s session) string { return access.Before(s.SeenAt, s.Hash[:min(sessionID, len(s.Hash))]) },
+		Text: func(s session) string { return s.Shown + " " + s.Browser + " " + s.Remote },
+	}.Page(r, all, err)
+	if err != nil {
+		return err
+	}
+	tokens, err := p.accounts.Tokens(r.Context(), m.This.Name)
+	m.Tokens, err = ui.List[store.APIToken]{
+		Path: path + "/me", Name: "tokens", Newest: true,
+		Key:  func(t store.APIToken) string { return access.Before(t.CreatedAt, t.ID) },
+		Text: func(t store.APIToken) string { return t.Name + " " + t.Head + " " + t.Scopes },
+	}.Page(r, tokens, err)
+	return err
 }
 
 // password sets one's own password. The one before is shown with it, and all sessions end but a new one here.

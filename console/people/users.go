@@ -13,8 +13,8 @@ import (
 // all is the page of all accounts.
 type all struct {
 	Once        once
-	Users       []store.User
-	Invitations []account.Invitation
+	Users       ui.Rows[store.User]
+	Invitations ui.Rows[account.Invitation]
 	Roles       []account.Role
 	Me          string
 	Base        string // of addresses of this server
@@ -22,15 +22,33 @@ type all struct {
 
 func (p *Page) users(w http.ResponseWriter, r *http.Request, f *ui.Form, o once) {
 	a := all{Once: o, Roles: account.Roles(), Me: access.PersonOf(r).Name, Base: base(r)}
-	var err error
-	if a.Users, err = p.accounts.Users(r.Context()); err == nil {
-		a.Invitations, err = p.accounts.Invitations(r.Context())
-	}
-	if err != nil {
-		p.site.Refused(w, r, err)
+	c := ui.Content{Title: p.site.Say(r, "people/users"), Data: &a, Form: f}
+	if err := p.fill(r, &a); err != nil {
+		p.site.Failed(w, r, "users", c, err)
 		return
 	}
-	p.site.Show(w, r, "users", ui.Content{Title: p.site.Say(r, "people/users"), Data: a, Form: f})
+	p.site.Show(w, r, "users", c)
+}
+
+// fill takes the accounts and the invitations that an address asks for.
+func (p *Page) fill(r *http.Request, a *all) error {
+	users, err := p.accounts.Users(r.Context())
+	role := func(role account.Role) string { return string(role) + " " + p.site.Say(r, "frame/role-"+string(role)) }
+	a.Users, err = ui.List[store.User]{
+		Path: path,
+		Key:  func(u store.User) string { return u.Name },
+		Text: func(u store.User) string { return u.Name + " " + u.Shown + " " + role(u.Role) },
+	}.Page(r, users, err)
+	if err != nil {
+		return err
+	}
+	open, err := p.accounts.Invitations(r.Context())
+	a.Invitations, err = ui.List[account.Invitation]{
+		Path: path, Name: "invitations",
+		Key:  func(i account.Invitation) string { return access.Before(i.Ends, i.ID) }, // rising, as all are of these years
+		Text: func(i account.Invitation) string { return i.By + " " + role(i.Role) },
+	}.Page(r, open, err)
+	return err
 }
 
 // base is the address of this server as the browser knows it.

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -18,7 +17,6 @@ import (
 	"net/url"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -167,6 +165,8 @@ type Content struct {
 	Title string // in the language of the page, without the server's name
 	Data  any
 	Form  *Form // nil: an empty one
+
+	Trouble string // why there are no rows, of a page that shows a list; "": there are as many as there should be
 }
 
 // View is the value that templates are given.
@@ -282,60 +282,6 @@ const (
 // Inside reports whether a path is one of the console, and not another host's.
 func Inside(to string) bool {
 	return strings.HasPrefix(to, Prefix) && !strings.ContainsAny(to, "\\\r\n") && !strings.Contains(to, "//") && !strings.Contains(to, "/..")
-}
-
-// Refused answers for a page that somebody may not see, or that failed. It is the Refused of routes of pages.
-func (s *Site) Refused(w http.ResponseWriter, r *http.Request, err error) {
-	reason, known := errors.AsType[account.ReasonError](err)
-	choice, chosen := errors.AsType[*access.ChoiceError](err)
-	often, tooOften := errors.AsType[*account.TooOftenError](err)
-	switch {
-	case known && reason == account.ErrNoSession:
-		Redirect(w, r, Prefix+"login"+back(r))
-	case known && reason == account.ErrProveAgain:
-		Redirect(w, r, Prefix+"prove"+back(r))
-	case known:
-		status, known := refusals[reason]
-		if !known {
-			status = http.StatusBadRequest
-		}
-		s.problem(w, r, status, s.Reason(r, reason))
-	case chosen:
-		s.problem(w, r, http.StatusBadRequest, choice.In(Lang(r)))
-	case tooOften:
-		w.Header().Set("Retry-After", fmt.Sprint(int(often.Wait.Seconds())+1))
-		s.problem(w, r, http.StatusTooManyRequests, s.Reason(r, err))
-	default:
-		s.broken(w, r, err)
-	}
-}
-
-var refusals = map[account.ReasonError]int{
-	account.ErrForbidden: http.StatusForbidden, account.ErrOrigin: http.StatusForbidden, account.ErrNoUser: http.StatusNotFound,
-	account.ErrNoDevice: http.StatusNotFound, account.ErrNoTalk: http.StatusNotFound, account.ErrBusy: http.StatusServiceUnavailable,
-}
-
-// NotFound answers for a page that is not there.
-func (s *Site) NotFound(w http.ResponseWriter, r *http.Request) {
-	s.problem(w, r, http.StatusNotFound, s.Say(r, "frame/not-found"))
-}
-
-// problem shows a page that says only what is wrong.
-func (s *Site) problem(w http.ResponseWriter, r *http.Request, status int, what string) {
-	s.show(w, r, status, "problem", Content{Title: s.Say(r, "frame/problem"), Data: text.Sentence(what)})
-}
-
-// broken answers for a failure whose reason is not for the one who asks: by a number that is in the log too.
-func (s *Site) broken(w http.ResponseWriter, r *http.Request, err error) {
-	id := strconv.FormatInt(s.o.Now().UnixNano(), 36)
-	s.o.Log.Error("a page failed", "id", id, "method", r.Method, "path", r.URL.Path, "err", err)
-	v := s.view(r, Content{Title: s.Say(r, "frame/problem"), Data: s.Say(r, "frame/failed", id)})
-	access.PageHeaders(w, r)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(http.StatusInternalServerError)
-	if body, err := s.render(v, "problem"); err == nil {
-		_, _ = w.Write(body) // the browser may be gone
-	}
 }
 
 // back is the part of a query that leads back here, or to the page from which a form was sent; "" where that is unknown.

@@ -267,12 +267,17 @@ func pageOf(before, limit string) (p store.Page, err error) {
 		}
 	}
 	if before != "" {
-		at, id, _ := strings.Cut(before, ".")
-		ms, err := strconv.ParseInt(at, 10, 64)
-		if err != nil || id == "" || len(id) > 64 {
-			return p, account.ErrPageBad
-		}
-		p.Before = store.Cursor{At: time.UnixMilli(ms), ID: id}
+		p.Before, err = ParseBefore(before)
 	}
-	return p, nil
+	return p, err
+}
+
+// ParseBefore reads what [Before] has written. The error is [account.ErrPageBad].
+func ParseBefore(before string) (c store.Cursor, err error) {
+	at, id, _ := strings.Cut(before, ".")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || id == "" || len(id) > 64 {
+		return c, account.ErrPageBad
+	}
+	return store.Cursor{At: time.UnixMilli(ms), ID: id}, nil
 }

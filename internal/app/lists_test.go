@@ -1,0 +1,97 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"xiaozhi/internal/account"
+)
+
+// walk follows a list from page to page, and returns what rows matches of each: its first group.
+func (c *pageClient) walk(path, part string, rows *regexp.Regexp) (pages [][]string) {
+	c.t.Helper()
+	next := regexp.MustCompile(`<nav class="pager"[^>]*><a class="button second" href="([^"#]*)`)
+	for path != "" && len(pages) < 9 {
+		w := c.ask(path, nil)
+		if w.Code != http.StatusOK {
+			c.t.Fatalf("%s: %d", path, w.Code)
+		}
+		body := w.Body.String()
+		if part != "" {
+			_, body, _ = strings.Cut(body, part)
+			body, _, _ = strings.Cut(body, "</section>")
+		} else if body, _, _ = strings.Cut(body, "<section"); !strings.Contains(body, "<main") {
+			c.t.Fatal("nothing is before the first part")
+		}
+		var page []string
+		for _, m := range rows.FindAllStringSubmatch(body, -1) {
+			page = append(page, m[1])
+		}
+		pages = append(pages, page)
+		path = ""
+		if m := next.FindStringSubmatch(body); m != nil {
+			path = strings.ReplaceAll(m[1], "&amp;", "&")
+		}
+	}
+	return pages
+}
+
+// TestListsOfPeople: who has many people, invitations, sessions or tokens finds each of them on one page or another, and by a search.
+func TestListsOfPeople(t *testing.T) {
+	a, h := builtApp(t, t.TempDir(), "{}")
+	defer a.Close()
+	c := enter(t, a, h, map[string]account.Role{"olga": account.Owner})["olga"]
+	by := account.Actor{Name: "test", Via: account.ViaCommand}
+	for i := range 59 {
+		if err := a.accounts.Add(t.Context(), by, account.NewUser{Name: fmt.Sprintf("p%02d", i), Role: account.Viewer, Password: "correct horse battery"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.accounts.NewToken(t.Context(), by, "olga", account.NewToken{Label: fmt.Sprintf("t%02d", i), Scopes: []account.Scope{account.Read}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.accounts.Invite(t.Context(), by, "", account.Member); err != nil {
+			t.Fatal(err)
+		}
+		if i < 20 {
+			if _, err := a.accounts.Login(t.Context(), "olga", account.Proof{Password: "correct horse battery"}, account.Origin{Browser: fmt.Sprintf("curl/%d", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const people, me = "/console/users", "/console/users/me"
+	for _, l := range []struct {
+		path, part, row string
+		pages           []int
+	}{
+		{people, "", `<strong>(\w+)</strong>`, []int{50, 10}},
+		{people, `id="invitations"`, `name="id" value="(\w+)"`, []int{50, 9}},
+		{me, `id="sessions"`, `title="(curl[^"]*)"`, []int{20}},
+		{me, `id="tokens"`, `<li><div>(t\d+)<br>`, []int{50, 9}},
+		{people + "?q=owner", "", `<strong>(\w+)</strong>`, []int{1}},
+		{me + "?sessions-q=CURL/7", `id="sessions"`, `title="(curl[^"]*)"`, []int{1}},
+		{me + "?tokens-q=t1", `id="tokens"`, `<li><div>(t\d+)<br>`, []int{10}},
+	} {
+		var all []string
+		for i, page := range c.walk(l.path, l.part, regexp.MustCompile(l.row)) {
+			if all = append(all, page...); i >= len(l.pages) || len(page) != l.pages[i] {
+				t.Errorf("%s %s: page %d has %d rows, not %v", l.path, l.part, i+1, len(page), l.pages)
+			}
+		}
+		once := slices.Clone(all)
+		slices.Sort(once)
+		if once = slices.Compact(once); len(once) != len(all) {
+			t.Errorf("%s %s: %d rows, %d of them once", l.path, l.part, len(all), len(once))
+		}
+	}
+	c.expect(people+"?q=nobody+like+this", nil, 200, "Nothing here has this in it.")
+	c.expect(people+"?q=nobody+like+this", nil, 200, `value="nobody like this"`)
+	c.expect(me+"?tokens-q=nothing", nil, 200, "Nothing here has this in it.")
+	c.expect(me+"?tokens-q=lamp&tokens-after=soon", nil, 400, `value="lamp"`)
+	c.expect(me+"?tokens-after=soon", nil, 400, "There is no such place in the list")
+	c.expect(people+"?lang=zh&invitations-after="+url.QueryEscape("\x00"), nil, 400, "列表里没有这个位置")
+}
