@@ -130,10 +130,6 @@ type search struct {
 
 func (p *Page) list(w http.ResponseWriter, r *http.Request) {
 	s, err := p.search(r, r.URL.Query())
-	if err != nil {
-		p.site.Refused(w, r, err)
-		return
-	}
 	s.Devices, s.Agents = p.o.Choices(r)
 	for value, all := range map[string]*[]Choice{s.Device: &s.Devices, s.Agent: &s.Agents} {
 		if value != "" && !slices.ContainsFunc(*all, func(c Choice) bool { return c.Value == value }) {
@@ -143,10 +139,18 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request) {
 	if id := r.URL.Query().Get("undo"); p.from.Bin.Has(id) {
 		s.Undo = id
 	}
-	p.site.Show(w, r, "conversations", ui.Content{Title: p.site.Say(r, "conversations/title"), Data: s})
+	c := ui.Content{Title: p.site.Say(r, "conversations/title"), Data: s, Trouble: s.Wrong}
+	switch {
+	case err != nil:
+		p.site.Failed(w, r, "conversations", c, err)
+	case s.Wrong != "":
+		p.site.Unclear(w, r, "conversations", c)
+	default:
+		p.site.Show(w, r, "conversations", c)
+	}
 }
 
-// search looks for what an address asks for.
+// search looks for what an address asks for. Of what cannot be read, by the error, it still tells what was asked.
 func (p *Page) search(r *http.Request, v url.Values) (*search, error) {
 	f, page, err := talks.ParseFilter(v)
 	who := access.PersonOf(r)
@@ -163,7 +167,7 @@ func (p *Page) search(r *http.Request, v url.Values) (*search, error) {
 	} else {
 		found, err := p.from.List(r.Context(), who, f, page)
 		if err != nil {
-			return nil, err
+			return s, err
 		}
 		found.Talks = slices.DeleteFunc(found.Talks, func(t store.Talk) bool { return p.from.Bin.Has(t.ID) })
 		s.Days = p.from.Days(found.Talks)
@@ -205,9 +209,10 @@ type talk struct {
 }
 
 func (p *Page) one(w http.ResponseWriter, r *http.Request) {
-	after, err := strconv.Atoi(r.URL.Query().Get("after"))
-	if err != nil || after < 0 {
-		after = 0
+	after, err := turnOf(r.URL.Query().Get("after"))
+	if err != nil {
+		p.site.Refused(w, r, err)
+		return
 	}
 	data, err := p.talk(r, r.PathValue("talk"), after)
 	if err != nil {
@@ -218,6 +223,18 @@ func (p *Page) one(w http.ResponseWriter, r *http.Request) {
 		data.Undo = id
 	}
 	p.site.Show(w, r, "conversation", ui.Content{Title: p.site.Say(r, "conversations/one", name(&data.Talk.Talk)), Data: data})
+}
+
+// turnOf reads the number of the turn behind which a page begins; "": from the first.
+func turnOf(typed string) (int, error) {
+	if typed == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(typed)
+	if err != nil || n < 0 {
+		return 0, account.ErrPageBad
+	}
+	return n, nil
 }
 
 // talk is a talk with its turns after one.

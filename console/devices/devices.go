@@ -237,14 +237,15 @@ func holds(d fleet.Device, search string) bool {
 
 func (p *Page) list(w http.ResponseWriter, r *http.Request, f *ui.Form) {
 	l, err := p.listing(r, strings.TrimSpace(r.URL.Query().Get("q")), r.URL.Query().Get("after"))
+	c := ui.Content{Title: p.site.Say(r, "devices/title"), Data: &l, Form: f}
 	if err != nil {
-		p.site.Refused(w, r, err)
+		p.site.Failed(w, r, "devices", c, err)
 		return
 	}
 	if l.Owner && f != nil && f.Mistake("code") != "" {
 		l.Callers = p.o.Callers()
 	}
-	p.site.Show(w, r, "devices", ui.Content{Title: p.site.Say(r, "devices/title"), Data: l, Form: f})
+	p.site.Show(w, r, "devices", c)
 }
 
 // claim makes a waiting device that of whoever types its code.

@@ -125,12 +125,16 @@ type phone struct {
 // callers is how many of those who have asked last are shown.
 const callers = 8
 
-func (p *Page) state(r *http.Request, report doctor.Report) state {
+// state fills the page. The error is of the place in the list of devices that an address names.
+func (p *Page) state(r *http.Request, report doctor.Report) (state, error) {
 	who, d := access.PersonOf(r), p.from.Doctor()
 	s := state{Owner: who.Is(account.Owner), Search: strings.TrimSpace(r.URL.Query().Get("q"))}
-	before, _ := time.Parse(time.RFC3339Nano, r.URL.Query().Get("before")) // of what is none: the first page
-	s.First = before.IsZero() && s.Search == ""
-	ids := p.found(r, s, before, d.Contacts().Heads())
+	before, err := timeOf(r.URL.Query().Get("before"))
+	s.First = err == nil && before.IsZero() && s.Search == ""
+	var ids []string
+	if err == nil {
+		ids = p.found(r, s, before, d.Contacts().Heads())
+	}
 	all := d.Contacts().Of(ids[:min(maxShown, len(ids))]...)
 	if len(ids) > maxShown && len(all) > 0 {
 		s.Older = path + "?" + url.Values{"q": {s.Search}, "before": {all[len(all)-1].Last.Format(time.RFC3339Nano)}}.Encode()
@@ -139,7 +143,7 @@ func (p *Page) state(r *http.Request, report doctor.Report) state {
 		s.Devices = append(s.Devices, p.listed(c))
 	}
 	if !s.Owner {
-		return s
+		return s, err
 	}
 	s.Report, s.Areas, s.Callers = report, areas(report.Findings), d.Contacts().Callers(callers)
 	if l, ok := d.Links().Last(); ok {
@@ -154,7 +158,18 @@ func (p *Page) state(r *http.Request, report doctor.Report) state {
 		}
 		s.Phone.Code = ui.QROf(s.Phone.Addresses[0])
 	}
-	return s
+	return s, err
+}
+
+// timeOf reads when the last device of a page has called; "": it is the first page.
+func timeOf(typed string) (at time.Time, err error) {
+	if typed == "" {
+		return at, nil
+	}
+	if at, err = time.Parse(time.RFC3339Nano, typed); err != nil || at.IsZero() {
+		return at, account.ErrPageBad
+	}
+	return at, nil
 }
 
 // maxShown is how many devices are on a page.
@@ -219,7 +234,13 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 			return // who asked is gone
 		}
 	}
-	p.site.Show(w, r, "checkup", ui.Content{Title: p.site.Say(r, "frame/nav-doctor"), Data: p.state(r, report)})
+	s, err := p.state(r, report)
+	c := ui.Content{Title: p.site.Say(r, "frame/nav-doctor"), Data: s}
+	if err != nil {
+		p.site.Failed(w, r, "checkup", c, err)
+		return
+	}
+	p.site.Show(w, r, "checkup", c)
 }
 
 // act looks at the server anew, or makes a link for a phone.
@@ -241,7 +262,10 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) parts(r *http.Request, _ string) (all []live.Part, err error) {
-	s := p.state(r, p.from.Doctor().Last())
+	s, err := p.state(r, p.from.Doctor().Last())
+	if err != nil {
+		return nil, err
+	}
 	names := [][2]string{{"devices", "checkup-devices"}} // ids of elements, and their templates
 	if s.Owner {
 		names = append(names, [][2]string{{"callers", "checkup-calls"}, {"server", "checkup-server"}, {"phone", "checkup-phone"}}...)

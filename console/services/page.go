@@ -3,6 +3,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"net/http"
@@ -285,7 +286,11 @@ func (p *Page) voices(w http.ResponseWriter, r *http.Request) {
 		chosen = f.Raw("voice")
 	}
 	search := strings.TrimSpace(r.URL.Query().Get("q"))
-	from := max(0, number(r.URL.Query().Get("from")))
+	from, wrong := strconv.Atoi(cmp.Or(r.URL.Query().Get("from"), "0"))
+	if wrong != nil || from < 0 {
+		p.site.Refused(w, r, account.ErrPageBad)
+		return
+	}
 	all, asked, err := p.from.Voices(r.Context(), access.PersonOf(r), name)
 	if err != nil && !p.explain(w, r, f, err) {
 		return

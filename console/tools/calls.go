@@ -28,7 +28,6 @@ type callLog struct {
 	Source   string
 	Device   string
 	Failed   bool
-	Wrong    bool // what is looked for cannot be
 	Asked    bool // for something
 	Next     string
 	Further  bool // nothing was found so far
@@ -53,16 +52,16 @@ func callsAsked(r *http.Request) (f store.CallFilter, err error) {
 func (p *Page) calls(w http.ResponseWriter, r *http.Request) {
 	q, who := r.URL.Query(), access.PersonOf(r)
 	asked, err := callsAsked(r)
-	if err != nil {
-		p.site.Refused(w, r, err)
-		return
-	}
 	l := callLog{
 		Tool: asked.Tool, Source: asked.Source, Device: strings.TrimSpace(q.Get("device")), Failed: asked.Failed,
 		Owner: who.Is(account.Owner), Families: families,
 	}
-	if l.Devices, err = p.mine(r); err != nil {
-		p.site.Refused(w, r, err)
+	c := ui.Content{Title: p.site.Say(r, "tools/calls"), Data: &l}
+	if err == nil {
+		l.Devices, err = p.mine(r)
+	}
+	if err != nil {
+		p.site.Failed(w, r, "tools-calls", c, err)
 		return
 	}
 	if l.Device != "" {
@@ -77,15 +76,19 @@ func (p *Page) calls(w http.ResponseWriter, r *http.Request) {
 		f.Owner = who.ID
 	}
 	before, ok := cursorOf(q.Get("before"))
-	if l.Wrong = !ok; ok {
-		found, err := p.from.FindCalls(r.Context(), f, store.Page{Limit: pageRows, Before: before})
-		if err != nil {
-			p.site.Refused(w, r, err)
-			return
-		}
-		p.fill(&l, found)
+	if !ok {
+		err = account.ErrPageBad
 	}
-	p.site.Show(w, r, "tools-calls", ui.Content{Title: p.site.Say(r, "tools/calls"), Data: l})
+	var found store.CallList
+	if err == nil {
+		found, err = p.from.FindCalls(r.Context(), f, store.Page{Limit: pageRows, Before: before})
+	}
+	if err != nil {
+		p.site.Failed(w, r, "tools-calls", c, err)
+		return
+	}
+	p.fill(&l, found)
+	p.site.Show(w, r, "tools-calls", c)
 }
 
 // fill takes what was found.

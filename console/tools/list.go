@@ -184,9 +184,11 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		l, err = p.listing(r, f)
 	}
+	c := ui.Content{Title: p.site.Say(r, "tools/title"), Data: &l}
 	if err != nil {
-		p.site.Refused(w, r, err)
+		l.filter, l.Owner, l.Families = f, access.PersonOf(r).Is(account.Owner), families
+		p.site.Failed(w, r, "tools", c, err)
 		return
 	}
-	p.site.Show(w, r, "tools", ui.Content{Title: p.site.Say(r, "tools/title"), Data: l})
+	p.site.Show(w, r, "tools", c)
 }

@@ -535,7 +535,7 @@ func TestCalls(t *testing.T) {
 	if want := (store.CallFilter{Tool: "lamp", Source: "external:", Device: "m1", Failed: true}); s.asked != want {
 		t.Errorf("asked for %+v, want %+v", s.asked, want)
 	}
-	v.want(v.ask(callsPath+"?before=x"), 200, "There is no such page")
+	v.want(v.ask(callsPath+"?before=x"), 400, "There is no such place in the list")
 	s.calls = store.CallList{}
 	v.want(v.ask(callsPath), 200, "No call was kept yet")
 	v.want(v.ask(callsPath+"?failed=1"), 200, "No call is like this")

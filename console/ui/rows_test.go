@@ -3,9 +3,12 @@ package ui
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"xiaozhi/internal/access"
@@ -72,5 +75,42 @@ func TestRowsNewest(t *testing.T) {
 		if _, err := named.Page(httptest.NewRequest("GET", "/?after="+after, nil), all, nil); !errors.Is(err, account.ErrPageBad) {
 			t.Errorf("%q: %v", after, err)
 		}
+	}
+}
+
+// TestFailed: a list that cannot be read says so in the place of its rows: the cause if it is for people, else a number that is in the
+// log too; what was typed is kept. Who must come in again is led there.
+func TestFailed(t *testing.T) {
+	var log strings.Builder
+	page := fstest.MapFS{"x.html": {Data: []byte(`{{define "x"}}{{template "open" .}}{{template "find" (dict "Rows" .Data "Label" "Search")}}{{template "trouble" (dict "Text" .Trouble "Path" .Data.Path)}}{{template "close" .}}{{end}}`)}}
+	s, err := New(Options{Files: []fs.FS{page}, Log: slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return time.Unix(1790000000, 7) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		err    error
+		lang   string
+		status int
+		want   []string
+	}{
+		{errors.New("disk on fire"), "en", 500, []string{"The log says more under dll21jtdksuf", `value="a lamp"`}},
+		{account.ErrPageBad, "en", 400, []string{"There is no such place in the list", `href="/console/x"`, `value="a lamp"`}},
+		{account.ErrPageBad, "zh", 400, []string{"列表里没有这个位置"}},
+		{account.ErrNoSession, "en", 303, nil},
+	} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/console/x?q=a+lamp&lang="+test.lang, nil)
+		rows, err := List[string]{Path: "/console/x"}.Page(r, nil, test.err)
+		s.Failed(w, r, "x", Content{Data: rows}, err)
+		for _, want := range test.want {
+			if !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%v: %q is missing in\n%s", test.err, want, w.Body)
+			}
+		}
+		if w.Code != test.status || strings.Contains(w.Body.String(), "on fire") {
+			t.Errorf("%v: %d\n%s", test.err, w.Code, w.Body)
+		}
+	}
+	if !strings.Contains(log.String(), "dll21jtdksuf") || !strings.Contains(log.String(), "disk on fire") {
+		t.Errorf("the log: %s", log.String())
 	}
 }

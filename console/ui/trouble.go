@@ -28,6 +28,11 @@ func (s *Site) Failed(w http.ResponseWriter, r *http.Request, name string, c Con
 	}
 }
 
+// Unclear answers for a page whose address asks for what cannot be, as the trouble of its content says.
+func (s *Site) Unclear(w http.ResponseWriter, r *http.Request, name string, c Content) {
+	s.show(w, r, http.StatusBadRequest, name, c)
+}
+
 // leads leads to where somebody shows who they are, if that is what is missing.
 func (s *Site) leads(w http.ResponseWriter, r *http.Request, err error) bool {
 	switch {

@@ -75,11 +75,16 @@ func TestConversations(t *testing.T) {
 	}
 	const list, one = "/console/conversations", "/console/conversations/c"
 	for path, want := range map[string]string{
-		list: `href="/console/conversations/c"`, list + "?text=nine&slower=1000&tool=time.now": `href="/console/conversations/c"`, list + "?failed=1": "No talk is like this", list + "?slower=soon": `role="alert"`,
-		one: `class="wf"`, one + "?after=1": `id="turn-c-2"`, one + "?after=x": `id="turn-c-1"`,
+		list: `href="/console/conversations/c"`, list + "?text=nine&slower=1000&tool=time.now": `href="/console/conversations/c"`, list + "?failed=1": "No talk is like this",
+		one: `class="wf"`, one + "?after=1": `id="turn-c-2"`,
 	} {
 		w := ask(account.Owner, path)
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) || strings.Contains(w.Body.String(), "<img src=x") {
+			t.Errorf("%s: %d, want %s:\n%s", path, w.Code, want, w.Body)
+		}
+	}
+	for path, want := range map[string]string{list + "?slower=soon": `role="alert"`, one + "?after=x": "no such place"} {
+		if w := ask(account.Owner, path); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d, want %s:\n%s", path, w.Code, want, w.Body)
 		}
 	}

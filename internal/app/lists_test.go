@@ -95,3 +95,22 @@ func TestListsOfPeople(t *testing.T) {
 	c.expect(me+"?tokens-after=soon", nil, 400, "There is no such place in the list")
 	c.expect(people+"?lang=zh&invitations-after="+url.QueryEscape("\x00"), nil, 400, "列表里没有这个位置")
 }
+
+// TestPlacesInLists: an address that names no place in a list, or asks for what cannot be, is answered with 400 in each list alike; what
+// was searched for is still there, and a way back to the beginning.
+func TestPlacesInLists(t *testing.T) {
+	a, h := builtApp(t, t.TempDir(), "{}")
+	defer a.Close()
+	c := enter(t, a, h, map[string]account.Role{"olga": account.Owner})["olga"]
+	for _, list := range []string{
+		"devices?q=lamp&after=soon", "conversations?text=lamp&before=soon", "conversations?text=lamp&slower=soon", "tools?q=lamp&source=soon", "tools/calls?tool=lamp&before=soon",
+		"tools/calls?tool=lamp&failed=soon", "doctor?q=lamp&before=soon", "users?q=lamp&after=%00", "users/me?tokens-q=lamp&tokens-after=soon",
+	} {
+		page, _, _ := strings.Cut(list, "?")
+		w := c.ask("/console/"+list, nil)
+		if body := w.Body.String(); w.Code != 400 || !strings.Contains(body, `value="lamp"`) || !strings.Contains(body, `role="alert"`) || !strings.Contains(body, `<a href="/console/`+page) {
+			_, main, _ := strings.Cut(body, "<main")
+			t.Errorf("%s: %d\n%.2000s", list, w.Code, main)
+		}
+	}
+}
