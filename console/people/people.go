@@ -73,7 +73,11 @@ func (p *Page) Routes() []access.Route {
 // Topics lists the live parts.
 func (p *Page) Topics() []live.Topic {
 	return []live.Topic{{Name: LogTopic, Need: owners, Parts: func(r *http.Request, level string) ([]live.Part, error) {
-		html, err := p.site.Fragment(r, "log-lines", p.lines(level, ""))
+		t, err := p.lines(r, level)
+		if err != nil {
+			return nil, err
+		}
+		html, err := p.site.Fragment(r, "log-lines", t)
 		return []live.Part{{ID: "lines", HTML: html}}, err
 	}}}
 }

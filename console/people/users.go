@@ -1,8 +1,12 @@
 package people
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
+	"time"
 
 	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
@@ -98,47 +102,89 @@ func (p *Page) changeUsers(w http.ResponseWriter, r *http.Request) {
 
 // book is the page of what was done.
 type book struct {
-	Acts  []store.Act
-	Older string // path
+	Acts    []store.Act
+	Search  string
+	Older   string // path
+	Further bool   // nothing was found so far
 }
 
 func (p *Page) audit(w http.ResponseWriter, r *http.Request) {
-	page, err := access.PageOf(r)
-	if err != nil {
-		p.site.Refused(w, r, err)
+	b := book{Search: strings.TrimSpace(r.URL.Query().Get("q"))}
+	c := ui.Content{Title: p.site.Say(r, "people/log"), Data: &b}
+	if err := p.acts(r, &b); err != nil {
+		p.site.Failed(w, r, "log", c, err)
 		return
 	}
-	acts, err := p.accounts.Audit(r.Context(), page)
-	if err != nil {
-		p.site.Refused(w, r, err)
-		return
+	p.site.Show(w, r, "log", c)
+}
+
+// acts takes those that an address asks for.
+func (p *Page) acts(r *http.Request, b *book) (err error) {
+	var page store.Page
+	if before := r.URL.Query().Get("before"); before != "" {
+		if page.Before, err = access.ParseBefore(before); err != nil {
+			return err
+		}
 	}
-	b := book{Acts: acts}
-	if n := len(acts); n == page.Limit {
-		b.Older = ui.Prefix + "log?before=" + access.Before(acts[n-1].At, acts[n-1].ID)
+	outcome := map[bool]string{true: p.site.Say(r, "people/did"), false: p.site.Say(r, "people/refused")}
+	var end *store.Act
+	b.Acts, end, err = ui.Scan(b.Search, func(after *store.Act, n int) ([]store.Act, error) {
+		if page.Limit = n; after != nil {
+			page.Before = store.Cursor{At: after.At, ID: after.ID}
+		}
+		return p.accounts.Audit(r.Context(), page)
+	}, func(a store.Act) string {
+		return strings.Join([]string{a.Who, a.Act, a.Object, a.Detail, a.Remote, a.Via, outcome[a.OK]}, " ")
+	})
+	if end != nil {
+		b.Older = ui.Prefix + "log?" + url.Values{"q": {b.Search}, "before": {access.Before(end.At, end.ID)}}.Encode()
+		b.Further = len(b.Acts) == 0
 	}
-	p.site.Show(w, r, "log", ui.Content{Title: p.site.Say(r, "people/log"), Data: b})
+	return err
 }
 
 // tail is the page of the server's log.
 type tail struct {
-	Lines         []string // the newest first
-	Level, Search string
+	ui.Rows[line] // the newest first
+
+	Level string
+}
+
+// line is one of the server's log.
+type line struct {
+	Text string
+	key  string
 }
 
 const maxLines = 500 // on a page
 
-// lines returns those of a level, or a worse one, that hold what is searched for.
-func (p *Page) lines(level, search string) tail {
-	t := tail{Level: level, Search: search}
-	lines := strings.Split(strings.TrimRight(p.log(), "\n"), "\n")
-	for i := len(lines) - 1; i >= 0 && len(t.Lines) < maxLines; i-- {
-		line := lines[i]
-		if line != "" && leveled(line, t.Level) && strings.Contains(strings.ToLower(line), strings.ToLower(t.Search)) {
-			t.Lines = append(t.Lines, line)
+// lines returns those of a level, or a worse one, that an address asks for.
+func (p *Page) lines(r *http.Request, level string) (t tail, err error) {
+	var all []line
+	var last time.Time
+	same := 0 // lines of the same time as the last one
+	for text := range strings.Lines(p.log()) {
+		if text = strings.TrimRight(text, "\n"); text == "" {
+			continue
+		}
+		stamp, _, _ := strings.Cut(strings.TrimPrefix(text, "time="), " ")
+		at, err := time.Parse(time.RFC3339Nano, stamp)
+		if err != nil {
+			at = last
+		}
+		if same++; !at.Equal(last) {
+			last, same = at, 0
+		}
+		if leveled(text, level) {
+			all = append(all, line{text, access.Before(at, fmt.Sprintf("%05d", same))})
 		}
 	}
-	return t
+	t = tail{Level: level}
+	t.Rows, err = ui.List[line]{
+		Path: ui.Prefix + "log/server", Newest: true, Size: maxLines,
+		Key: func(l line) string { return l.key }, Text: func(l line) string { return l.Text },
+	}.Page(r, all, nil)
+	return t, err
 }
 
 // leveled reports whether a line is of a level, or a worse one.
@@ -153,11 +199,12 @@ func leveled(line, least string) bool {
 }
 
 func (p *Page) server(w http.ResponseWriter, r *http.Request) {
-	level, err := access.Choice(r, "level", "warn", "error")
-	if err != nil {
-		p.site.Refused(w, r, err)
+	level, wrong := access.Choice(r, "level", "warn", "error")
+	t, err := p.lines(r, level)
+	c := ui.Content{Title: p.site.Say(r, "people/server-log"), Data: t, Form: ui.Filled("q", t.Search, "level", t.Level)}
+	if wrong != nil || err != nil {
+		p.site.Failed(w, r, "log-server", c, cmp.Or(wrong, err))
 		return
 	}
-	t := p.lines(level, r.URL.Query().Get("q"))
-	p.site.Show(w, r, "log-server", ui.Content{Title: p.site.Say(r, "people/server-log"), Data: t, Form: ui.Filled("q", t.Search, "level", t.Level)})
+	p.site.Show(w, r, "log-server", c)
 }

@@ -158,6 +158,7 @@ type front struct {
 	State    state
 	Search   string
 	Found    []row
+	Next     string // path of the next page of them
 	Sections []section
 }
 
@@ -209,17 +210,18 @@ func lineOf(key []string, shown string, shape config.Shape) string {
 func (p *Page) all(w http.ResponseWriter, r *http.Request) {
 	f := front{State: p.state(r), Search: strings.TrimSpace(r.URL.Query().Get("q"))}
 	lang, all := ui.Lang(r), p.from.Keys()
-	if f.Search != "" {
-		for _, k := range all {
-			one := rowOf(k, lang)
-			if one.Group == "" || !strings.Contains(strings.ToLower(one.Name+"\n"+one.About+"\n"+one.Shown), strings.ToLower(f.Search)) {
-				continue
-			}
-			if f.Found = append(f.Found, one); len(f.Found) == pageRows {
-				break
-			}
+	var rows []row
+	for _, k := range all {
+		if one := rowOf(k, lang); f.Search != "" && one.Group != "" {
+			rows = append(rows, one)
 		}
 	}
+	found, err := ui.List[row]{
+		Path: path,
+		Key:  func(one row) string { return one.Name },
+		Text: func(one row) string { return one.Name + "\n" + one.About + "\n" + one.Shown },
+	}.Page(r, rows, nil)
+	f.Found, f.Next = found.Rows, found.Next
 	for _, g := range groups {
 		keys, _ := among(all, g.name)
 		s := section{Name: g.name, Keys: len(keys), Fixed: true}
@@ -231,18 +233,22 @@ func (p *Page) all(w http.ResponseWriter, r *http.Request) {
 		}
 		f.Sections = append(f.Sections, s)
 	}
-	p.site.Show(w, r, "settings", ui.Content{Title: p.site.Say(r, "settings/title"), Data: f, Form: ui.Filled("q", f.Search)})
+	c := ui.Content{Title: p.site.Say(r, "settings/title"), Data: f, Form: ui.Filled("q", f.Search)}
+	if err != nil {
+		p.site.Failed(w, r, "settings", c, err)
+		return
+	}
+	p.site.Show(w, r, "settings", c)
 }
-
-// pageRows is how many rows a list has.
-const pageRows = 50
 
 // history is the page of all changes.
 type history struct {
 	State     state
 	Revisions []revision
 	Newest    int
+	Search    string
 	Older     string
+	Further   bool // nothing was found so far
 	Stale     *stale
 	Number    int // that was to be undone
 }
@@ -317,21 +323,51 @@ func staleOf(err error) *stale {
 func (p *Page) revisions(w http.ResponseWriter, r *http.Request) { p.list(w, r, nil, nil, 0) }
 
 func (p *Page) list(w http.ResponseWriter, r *http.Request, f *ui.Form, other *stale, n int) {
-	before, _ := strconv.Atoi(r.URL.Query().Get("before")) // of what is none: the first page
-	all, err := p.from.Revisions(r.Context(), before, pageRows)
-	if err != nil {
-		p.site.Refused(w, r, err)
+	h := history{State: p.state(r), Newest: p.from.Revision(), Stale: other, Number: n, Search: strings.TrimSpace(r.URL.Query().Get("q"))}
+	c := ui.Content{Title: p.site.Say(r, "settings/revisions"), Data: &h, Form: f}
+	if err := p.found(r, &h); err != nil {
+		p.site.Failed(w, r, "settings-revisions", c, err)
 		return
 	}
-	h := history{State: p.state(r), Newest: p.from.Revision(), Stale: other, Number: n}
+	p.site.Show(w, r, "settings-revisions", c)
+}
+
+// found takes the revisions that an address asks for.
+func (p *Page) found(r *http.Request, h *history) error {
+	before := 0
+	if typed := r.URL.Query().Get("before"); typed != "" {
+		var err error
+		if before, err = strconv.Atoi(typed); err != nil || before < 1 {
+			return account.ErrPageBad
+		}
+	}
+	lang := ui.Lang(r)
+	all, end, err := ui.Scan(h.Search, func(after *settings.Revision, n int) ([]settings.Revision, error) {
+		if after != nil {
+			before = after.N
+		}
+		return p.from.Revisions(r.Context(), before, n)
+	}, func(one settings.Revision) string { return searched(one, lang) })
 	for _, one := range all {
-		one.Note = one.NoteIn(ui.Lang(r))
+		one.Note = one.NoteIn(lang)
 		h.Revisions = append(h.Revisions, revision{one, changesOf(one.Changes)})
 	}
-	if len(all) == pageRows && all[len(all)-1].N > 1 {
-		h.Older = path + "/-/revisions?" + url.Values{"before": {strconv.Itoa(all[len(all)-1].N)}}.Encode()
+	if end != nil && end.N > 1 {
+		h.Older = path + "/-/revisions?" + url.Values{"q": {h.Search}, "before": {strconv.Itoa(end.N)}}.Encode()
+		h.Further = len(all) == 0
 	}
-	p.site.Show(w, r, "settings-revisions", ui.Content{Title: p.site.Say(r, "settings/revisions"), Data: h, Form: f})
+	return err
+}
+
+// searched is what a revision is searched for: who, why, the keys and their values.
+func searched(one settings.Revision, lang text.Lang) string {
+	all := []string{strconv.Itoa(one.N), one.By, one.NoteIn(lang)}
+	for _, c := range changesOf(one.Changes) {
+		if all = append(all, c.Key); !c.Secret {
+			all = append(all, c.Old, c.New)
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // export gives all that was set as a file.

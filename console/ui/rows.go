@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +14,42 @@ import (
 
 // PageRows is how many rows a page of a list has.
 const PageRows = 50
+
+// A search looks at so many rows of a long list at a time, and goes through so many at once.
+const (
+	scanned = 500
+	scanMax = 5000
+)
+
+// Scan searches a list that is too long to be read as a whole, from its newest row on, until it has found the rows of a page. read
+// returns up to n rows behind one; nil: from where the page begins. end is the row behind which the list goes on; nil: it has been read.
+func Scan[T any](search string, read func(after *T, n int) ([]T, error), text func(T) string) (found []T, end *T, err error) {
+	n := PageRows + 1
+	if search = strings.ToLower(search); search != "" {
+		n = scanned
+	}
+	for looked := 0; ; {
+		all, err := read(end, n)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range all {
+			end = &all[i]
+			if search != "" && !strings.Contains(strings.ToLower(text(all[i])), search) {
+				continue
+			}
+			if found = append(found, all[i]); len(found) > PageRows {
+				return found[:PageRows], &found[PageRows-1], nil
+			}
+		}
+		if len(all) < n {
+			return found, nil, nil
+		}
+		if looked += n; looked >= scanMax {
+			return found, end, nil
+		}
+	}
+}
 
 // searchable is how many rows a short list has that needs no search.
 const searchable = 8
@@ -28,6 +65,7 @@ type List[T any] struct {
 	Text func(row T) string // that is searched
 	// Newest has the rows stand with the newest first, by keys of [access.Before].
 	Newest bool
+	Size   int // of a page; 0: [PageRows]
 }
 
 // Rows is a page of a list.
@@ -70,9 +108,9 @@ func (l List[T]) Page(r *http.Request, all []T, err error) (Rows[T], error) {
 		}
 	}
 	slices.SortStableFunc(p.Rows, func(a, b T) int { return l.compare(l.Key(a), l.Key(b)) })
-	if len(p.Rows) > PageRows {
-		p.Rows = p.Rows[:PageRows]
-		query.Set(prefix+"after", l.Key(p.Rows[PageRows-1]))
+	if size := cmp.Or(l.Size, PageRows); len(p.Rows) > size {
+		p.Rows = p.Rows[:size]
+		query.Set(prefix+"after", l.Key(p.Rows[size-1]))
 		p.Next = l.Path + "?" + query.Encode()
 		if l.Name != "" {
 			p.Next += "#" + l.Name

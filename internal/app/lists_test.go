@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"xiaozhi/internal/account"
+	"xiaozhi/store"
 )
 
 // walk follows a list from page to page, and returns what rows matches of each: its first group.
@@ -104,7 +105,8 @@ func TestPlacesInLists(t *testing.T) {
 	c := enter(t, a, h, map[string]account.Role{"olga": account.Owner})["olga"]
 	for _, list := range []string{
 		"devices?q=lamp&after=soon", "conversations?text=lamp&before=soon", "conversations?text=lamp&slower=soon", "tools?q=lamp&source=soon", "tools/calls?tool=lamp&before=soon",
-		"tools/calls?tool=lamp&failed=soon", "doctor?q=lamp&before=soon", "users?q=lamp&after=%00", "users/me?tokens-q=lamp&tokens-after=soon",
+		"tools/calls?tool=lamp&failed=soon", "doctor?q=lamp&before=soon", "users?q=lamp&after=%00", "log?q=lamp&before=soon", "log/server?q=lamp&after=soon", "log/server?q=lamp&level=soon",
+		"settings?q=lamp&after=%00", "settings/-/revisions?q=lamp&before=soon", "settings/-/revisions?q=lamp&before=-1", "users/me?tokens-q=lamp&tokens-after=soon",
 	} {
 		page, _, _ := strings.Cut(list, "?")
 		w := c.ask("/console/"+list, nil)
@@ -113,4 +115,45 @@ func TestPlacesInLists(t *testing.T) {
 			t.Errorf("%s: %d\n%.2000s", list, w.Code, main)
 		}
 	}
+}
+
+// TestLongLists: what was done, the settings and their changes, and the server's log are walked and searched from the newest to the oldest.
+func TestLongLists(t *testing.T) {
+	a, h := builtApp(t, t.TempDir(), "{}")
+	defer a.Close()
+	c := enter(t, a, h, map[string]account.Role{"olga": account.Owner})["olga"]
+	for i := range 700 {
+		if err := a.stored.Audit.Add(t.Context(), store.Act{Who: "robot", Via: "test", Act: fmt.Sprintf("lamp.%d", i%7), Object: fmt.Sprintf("m%03d", i), OK: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 1100 {
+		a.log.Info("a lamp blinks", "n", i, "odd", i%2)
+	}
+	for _, l := range []struct {
+		path, row string
+		pages     []int
+	}{
+		{"/console/log?q=LAMP.3", `<td>(m\d+) `, []int{50, 50}},
+		{"/console/log?q=m001", `<td>(m\d+) `, []int{1}},
+		{"/console/log/server?q=blinks", `blinks&#34; n=(\d+)`, []int{500, 500, 100}},
+		{"/console/log/server?q=odd%3D1", `blinks&#34; n=(\d+)`, []int{500, 50}},
+		{"/console/settings?q=a", `<a href="/console/settings/\w+#k-([^"]+)"`, nil},
+	} {
+		var all []string
+		pages := c.walk(l.path, "<main", regexp.MustCompile(l.row))
+		if len(pages) < max(2, len(l.pages)) && !strings.HasSuffix(l.path, "m001") {
+			t.Errorf("%s: %d pages", l.path, len(pages))
+		}
+		for i, page := range pages {
+			all = append(all, page...)
+			if l.pages != nil && (i >= len(l.pages) || len(page) != l.pages[i]) || len(page) == 0 {
+				t.Errorf("%s: page %d has %d rows, not %v", l.path, i+1, len(page), l.pages)
+			}
+		}
+		if slices.Sort(all); len(slices.Compact(slices.Clone(all))) != len(all) {
+			t.Errorf("%s: of %d rows some stand there twice", l.path, len(all))
+		}
+	}
+	c.expect("/console/log?q=nothing+like+this", nil, 200, "Nothing here has this in it.")
 }
