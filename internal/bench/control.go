@@ -168,7 +168,33 @@ type process int
 
 func (p process) memory() (int, error) { return tell(p, "status", residentOf) }
 
-func (p process) cpu() (time.Duration, error) { return tell(p, "stat", cpuOf) }
+func (p process) cpu() (time.Duration, error) {
+	t, err := p.times()
+	return t.user + t.kernel, err
+}
+
+func (p process) times() (processTimes, error) { return tell(p, "stat", timesOf) }
+
+// switches counts how often threads of the process were taken from a processor, by themselves or by others. Threads that
+// have ended are not counted.
+func (p process) switches() (sum int, err error) {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p))
+	if err != nil {
+		return 0, fmt.Errorf("threads of process %d: %w", p, err)
+	}
+	for _, t := range tasks {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/status", p, t.Name()))
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		n, err := switchesOf(string(status))
+		if err != nil {
+			return 0, fmt.Errorf("thread %s of process %d: %w", t.Name(), p, err)
+		}
+		sum += n
+	}
+	return sum, nil
+}
 
 // tell reads a number from a file of /proc about a process.
 func tell[T any](p process, file string, read func(string) (T, error)) (v T, err error) {
@@ -187,15 +213,47 @@ func residentOf(status string) (int, error) {
 	return strconv.Atoi(strings.TrimSuffix(field(status, "VmRSS"), " kB"))
 }
 
-// cpuOf adds user and system time of a stat file. Linux counts in hundredths of
-// a second. The name of the program, in brackets, may hold anything.
-func cpuOf(stat string) (time.Duration, error) {
+// consumption is what a process has used during a time.
+type consumption struct {
+	processTimes
+	switches int
+	during   time.Duration
+}
+
+// used measures what the process uses while f runs.
+func (p process) used(f func() error) (consumption, error) {
+	from := time.Now()
+	before, err1 := p.times()
+	switched, err2 := p.switches()
+	if err := cmp.Or(err1, err2, f()); err != nil {
+		return consumption{}, err
+	}
+	after, err1 := p.times()
+	switches, err2 := p.switches()
+	return consumption{
+		processTimes{after.user - before.user, after.kernel - before.kernel}, switches - switched, time.Since(from),
+	}, cmp.Or(err1, err2)
+}
+
+// switchesOf adds the switches in the status file of a thread.
+func switchesOf(status string) (int, error) {
+	own, err1 := strconv.Atoi(field(status, "voluntary_ctxt_switches"))
+	forced, err2 := strconv.Atoi(field(status, "nonvoluntary_ctxt_switches"))
+	return own + forced, errors.Join(err1, err2)
+}
+
+// processTimes are how long a process has used processors, outside of the kernel and within.
+type processTimes struct{ user, kernel time.Duration }
+
+// timesOf reads a stat file. Linux counts in hundredths of a second. The name of the program, in brackets, may hold anything.
+func timesOf(stat string) (processTimes, error) {
 	end := strings.LastIndexByte(stat, ')')
 	fields := strings.Fields(stat[end+1:])
 	if end < 0 || len(fields) < 13 {
-		return 0, fmt.Errorf("stat has %d fields", len(fields))
+		return processTimes{}, fmt.Errorf("stat has %d fields", len(fields))
 	}
 	user, err1 := strconv.Atoi(fields[11])
 	system, err2 := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err1, err2)
+	const tick = 10 * time.Millisecond
+	return processTimes{time.Duration(user) * tick, time.Duration(system) * tick}, errors.Join(err1, err2)
 }

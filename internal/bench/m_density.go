@@ -184,26 +184,30 @@ func work(ctx context.Context, r *rig) ([]Figure, error) {
 	if err := cmp.Or(err1, err2, pause(ctx, time.Second)); err != nil {
 		return nil, err
 	}
-	from := time.Now()
-	before, err1 := r.target.pid.cpu()
-	err2 = pause(ctx, r.window)
-	after, err3 := r.target.pid.cpu()
-	minutes := time.Since(from).Minutes() * float64(len(devices))
-	if err := cmp.Or(err1, err2, err3); err != nil {
+	used, err := r.target.pid.used(func() error { return pause(ctx, r.window) })
+	if err != nil {
 		return nil, err
 	}
+	minutes := used.during.Minutes() * float64(len(devices))
+	packets := minutes * float64(time.Minute/audio.Reply.Frame)
 	bare, err1 := r.bareEncode(10*time.Second, 1)
 	turns, err2 := r.bareEncode(30*time.Second, len(devices))
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	perMinute := (after - before).Seconds() / minutes
+	perMinute := (used.user + used.kernel).Seconds() / minutes
+	codec := turns / float64(time.Minute/audio.Reply.Frame) // of a packet, in seconds
+	micro := func(seconds float64) float64 { return 1e6 * seconds }
 	return []Figure{
 		single("M13", what, "s", len(devices), perMinute, most(Value, 0.6)).untimed(),
 		single("M13", "bare libopus encode of a minute of the same sound", "s", 1, bare).untimed(),
 		single("M13", "the same where as many voices take turns", "s", len(devices), turns).
 			noted("%.2f × the bare encode of one voice: each voice finds the processor's caches full of the others", turns/bare).untimed(),
 		single("M13", "CPU as a multiple of the bare encode", "×", len(devices), perMinute/bare, most(Value, 1.3)).untimed(),
+		single("M13", "CPU per packet: libopus, as many voices taking turns", "µs", len(devices), micro(codec)).untimed(),
+		single("M13", "CPU per packet: kernel", "µs", len(devices), micro(used.kernel.Seconds()/packets)).untimed(),
+		single("M13", "CPU per packet: the rest, Go", "µs", len(devices), micro(used.user.Seconds()/packets-codec)).untimed(),
+		single("M13", "thread switches per packet", "", len(devices), float64(used.switches)/packets).untimed(),
 	}, nil
 }
 

@@ -33,14 +33,20 @@ func TestProcessFiles(t *testing.T) {
 		t.Error("no VmRSS, no error")
 	}
 	// A program may be called anything.
-	used, err := cpuOf("42 (odd) name (x) S 1 1 1 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 9 0 1")
-	if err != nil || used != 3*time.Second {
+	used, err := timesOf("42 (odd) name (x) S 1 1 1 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 9 0 1")
+	if err != nil || used != (processTimes{2500 * time.Millisecond, 500 * time.Millisecond}) {
 		t.Errorf("%v, %v", used, err)
 	}
 	for _, bad := range []string{"", "42 (x) S 1", "42 (x) S 1 1 1 0 -1 4194560 100 0 0 0 a 50 0 0"} {
-		if _, err := cpuOf(bad); err == nil {
+		if _, err := timesOf(bad); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
+	}
+	if n, err := switchesOf("voluntary_ctxt_switches:\t120\nnonvoluntary_ctxt_switches:\t3\n"); err != nil || n != 123 {
+		t.Errorf("%d switches, %v", n, err)
+	}
+	if _, err := switchesOf("voluntary_ctxt_switches:\t120\n"); err == nil {
+		t.Error("half of the switches, no error")
 	}
 }
 
