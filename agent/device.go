@@ -56,7 +56,7 @@ func (d *Device) waits() (keep time.Duration) {
 
 // Devices keeps the records. Its methods may be called at the same time.
 type Devices struct {
-	stagger speak.Stagger // of the replies that they hear
+	clock speak.Clock // of the replies that they hear
 
 	mu    sync.Mutex
 	byID  map[string]*Device

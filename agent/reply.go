@@ -96,7 +96,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	if r.record = c.recorded(persona, &o); r.record == RecordBoth {
 		r.sent = &audio.Packets{}
 	}
-	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho, Sent: r.sent}, &c.o.Devices.stagger, c.pacer)
+	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho, Sent: r.sent}, &c.o.Devices.clock, c.pacer)
 	c.pacer = r.player.Pacer()
 	r.marks.heard, r.marks.words = o.Heard, o.Words
 	if o.Sound {

@@ -47,11 +47,7 @@ type Pacer struct {
 	minLead   time.Duration
 	paused    bool          // by Pause, and nothing was sent since
 	shift     time.Duration // by which frames go later than they would
-	shiftTo   time.Duration // shift goes there, by shiftStep with each frame
 }
-
-// shiftStep is the change of the shift per frame, small enough not to count as jitter.
-const shiftStep = time.Millisecond
 
 // NewPacer makes a pacer for frames of that length that keeps that many of them
 // ahead. A frame of zero or less means 60 ms, a lead of zero or less 4 frames.
@@ -72,12 +68,15 @@ func (p *Pacer) Due(now time.Time) time.Time {
 	if !p.Started() || p.PlayoutEnd().Before(now) {
 		return time.Time{}
 	}
-	return p.PlayoutEnd().Add(p.frame/2 - p.Aim() + p.shift)
+	return p.Next().Add(p.shift)
 }
 
-// Shift moves the times at which frames go by d, at most half a frame either
-// way, little by little: where many pacers run, not all should be due at once.
-func (p *Pacer) Shift(d time.Duration) { p.shiftTo = max(-p.frame/2, min(d, p.frame/2)) }
+// Next returns when the next frame would be sent if frames were not shifted. Something must have been sent.
+func (p *Pacer) Next() time.Time { return p.PlayoutEnd().Add(p.frame/2 - p.Aim()) }
+
+// Shift moves the times at which frames go by d, at most half a frame either way: those of many pacers are to fall together,
+// or apart. It is called when a schedule has begun, of which the first frames go at once.
+func (p *Pacer) Shift(d time.Duration) { p.shift = max(-p.frame/2, min(d, p.frame/2)) }
 
 // Aim returns the lead that is kept now: it swings by half a frame around it.
 func (p *Pacer) Aim() time.Duration {
@@ -100,8 +99,8 @@ func (p *Pacer) Late(d time.Duration) {
 // Inherit goes on with the lateness that another pacer has seen on the way to the same device.
 func (p *Pacer) Inherit(from *Pacer) { p.jitter, p.again = from.jitter, from.again }
 
-// Sent records that a frame was handed over now.
-func (p *Pacer) Sent(now time.Time) {
+// Sent records that a frame was handed over now, and reports whether a schedule begins with it.
+func (p *Pacer) Sent(now time.Time) (begins bool) {
 	end := p.PlayoutEnd()
 	switch {
 	case !p.Started():
@@ -119,10 +118,10 @@ func (p *Pacer) Sent(now time.Time) {
 		p.minLead = min(p.minLead, end.Sub(now))
 	}
 	p.paused = false
-	p.shift += max(-shiftStep, min(p.shiftTo-p.shift, shiftStep))
 	p.frames++
 	p.jitter -= p.jitter / calmAfter
 	p.again -= p.again / calmAfter
+	return p.frames-p.before == 1
 }
 
 // Gap is a silence between frames: the device had nothing to play.

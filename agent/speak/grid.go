@@ -1,71 +1,71 @@
 package speak
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 const (
-	staggerSlots = 12 // of a frame's length: 5 ms each at 60 ms
-	staggerReach = 5  // so many slots a reply may be moved, either way
+	gridSlots = 12 // of a frame's length: 5 ms each at 60 ms
+	gridReach = 5  // so many slots a reply may be moved, either way
+	gridFull  = 4  // replies of a slot, while others are empty
 )
 
-// Stagger spreads the frames of replies that go on at the same time over the
-// length of a frame: where many of them are due in the same instant, the last one
-// is late. Its methods may be called at the same time; its zero value is ready.
-type Stagger struct {
-	mu   sync.Mutex
-	used [staggerSlots]int
+// grid gives the replies that go on at the same time slots in the length of a frame. Those that are due in the same instant
+// need one thread to wake; where many of them are, the last one is late. So slots are filled one after the other, and then
+// evenly. Its owner guards it.
+type grid struct {
+	start time.Time // of the first slot
+	slots [gridSlots]slot
 }
 
-// place is a slot that a reply has taken. A nil one is none.
-type place struct {
-	of   *Stagger
-	slot int
+// slot is a part of a frame's length, in which all replies are due in the same instant.
+type slot struct {
+	used int
+	at   time.Duration // that instant, after the start of the grid; of the first reply
 }
 
-// take books a place for a reply whose frames of that length are due around due,
-// and returns by how much they are moved: not at all, where the place is free. A
-// nil Stagger moves nothing.
-func (s *Stagger) take(due time.Time, frame time.Duration) (*place, time.Duration) {
-	if s == nil {
-		return nil, 0
+// take books a slot for a reply whose frames of that length are due around due, and returns it and by how much they are moved.
+func (g *grid) take(due time.Time, frame time.Duration) (s *slot, move time.Duration) {
+	if g.start.IsZero() {
+		g.start = due
 	}
-	width := frame / staggerSlots
-	at := time.Duration(due.UnixNano()) % frame
-	own := min(int(at/width), staggerSlots-1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	at := due.Sub(g.start) % frame
+	if at < 0 {
+		at += frame
+	}
+	own := min(int(at*gridSlots/frame), gridSlots-1)
 	best := 0
 	for _, offset := range nearestFirst() {
-		if s.used[wrap(own+offset)] < s.used[wrap(own+best)] {
+		if g.at(own+offset).crowd() < g.at(own+best).crowd() {
 			best = offset
 		}
 	}
-	p := &place{s, wrap(own + best)}
-	s.used[p.slot]++
-	if best == 0 {
-		return p, 0
+	s = g.at(own + best)
+	switch {
+	case s.used > 0:
+		move = (s.at-at+frame+frame/2)%frame - frame/2
+	case best == 0:
+		s.at = at
+	default:
+		move = time.Duration(best) * frame / gridSlots
+		s.at = (at + move + frame) % frame
 	}
-	return p, time.Duration(own+best)*width + width/2 - at
+	s.used++
+	return s, move
 }
 
-// release gives the place back.
-func (p *place) release() {
-	if p == nil {
-		return
-	}
-	p.of.mu.Lock()
-	defer p.of.mu.Unlock()
-	p.of.used[p.slot]--
-}
+func (g *grid) at(slot int) *slot { return &g.slots[(slot+gridSlots)%gridSlots] }
 
-func wrap(slot int) int { return (slot + staggerSlots) % staggerSlots }
+// crowd orders slots, the best first: nearly full ones, empty ones, full ones.
+func (s *slot) crowd() int {
+	if s.used < gridFull {
+		return -s.used
+	}
+	return s.used
+}
 
 // nearestFirst are the slots in reach, the nearest first.
 func nearestFirst() []int {
-	out := make([]int, 0, 2*staggerReach)
-	for i := 1; i <= staggerReach; i++ {
+	out := make([]int, 0, 2*gridReach)
+	for i := 1; i <= gridReach; i++ {
 		out = append(out, i, -i)
 	}
 	return out

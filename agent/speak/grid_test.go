@@ -5,37 +5,38 @@ import (
 	"time"
 )
 
-// TestStagger: sixty replies that begin in the same instant are spread evenly, as
-// far as each may be moved, and a single one is not moved.
-func TestStagger(t *testing.T) {
+// TestGrid: a few replies are due together, so that one thread sends them; of many, which begin in the same instant, none
+// waits for more than its share of the others; and each may be moved only so far.
+func TestGrid(t *testing.T) {
 	const frame = 60 * time.Millisecond
-	var p Stagger
-	due := time.Unix(1000, 0).Add(23 * time.Millisecond)
-	var places []*place
+	var g grid
+	due := time.Unix(1000, 0)
+	var taken []*slot
 	counts := map[time.Duration]int{}
 	for i := range 66 {
-		at, move := p.take(due.Add(time.Duration(i)*frame), frame)
-		if i == 0 && move != 0 {
-			t.Errorf("the first is moved by %v", move)
-		}
+		offset := time.Duration(i%3) * time.Millisecond
+		s, move := g.take(due.Add(time.Duration(i)*frame+offset), frame)
 		if move < -28*time.Millisecond || move > 28*time.Millisecond {
 			t.Errorf("moved by %v", move)
 		}
-		places = append(places, at)
-		counts[(23*time.Millisecond+move+frame)%frame/(5*time.Millisecond)]++
+		taken = append(taken, s)
+		counts[(offset+move+frame)%frame]++
+		if i == gridFull-1 && len(counts) != 1 {
+			t.Errorf("%d replies are due at %v", i+1, counts)
+		}
 	}
 	for at, n := range counts {
 		if n > 6 {
-			t.Errorf("%d replies at %d ms", n, at*5)
+			t.Errorf("%d replies at %v", n, at)
 		}
 	}
-	if len(counts) != 2*staggerReach+1 {
-		t.Errorf("spread over %d places", len(counts))
+	if len(counts) != 2*gridReach+1 {
+		t.Errorf("spread over %d slots", len(counts))
 	}
-	for _, at := range places {
-		at.release()
+	for _, s := range taken {
+		s.used--
 	}
-	if p.used != [staggerSlots]int{} {
-		t.Errorf("not given back: %v", p.used)
+	if _, move := g.take(due.Add(frame*2/3), frame); move != 0 {
+		t.Errorf("the only one is moved by %v", move)
 	}
 }

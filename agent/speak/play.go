@@ -1,6 +1,7 @@
 package speak
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -11,18 +12,35 @@ const (
 	dryAfter  = 120 * time.Millisecond // if nothing came for so long: a synthesiser that just keeps up has not stalled
 )
 
-// playout hands the frames of a reply to the player, when they are due. It belongs
-// to the goroutine of Play.
+// playout hands the frames of a reply to the player, when they are due. It belongs to the goroutine of Play, and while that
+// waits for it to the clock's.
 type playout struct {
 	s       *Speaker
 	timer   *time.Timer
+	job     *job      // to encode and send the frame below
 	playing *progress // of the segment that plays; nil: none
+
+	frame  frame
+	state  frameState
+	packet []byte // nil when the turn is over
+	err    error  // of making it
+	left   time.Time
 }
+
+// frameState says how far a frame has come.
+type frameState int
+
+const (
+	frameDue  frameState = iota // it waits for its time, or for the end of a pause
+	frameMade                   // it is a packet
+	frameSent                   // it was taken
+)
 
 // Play hands frames to the player when they are due, and after the last waits
 // until the device has played them.
 func (s *Speaker) Play(ctx context.Context) error {
 	p := &playout{s: s, timer: time.NewTimer(time.Hour)}
+	p.job = newJob(p.encode, p.send)
 	defer p.timer.Stop()
 	for {
 		f, ok, err := p.next(ctx)
@@ -78,50 +96,59 @@ func (p *playout) play(ctx context.Context, f frame) error {
 	if f.packet == nil {
 		player.prepare() // here, where there is time
 	}
-	if err := p.wait(ctx, time.Until(due)); err != nil {
-		return err
-	}
-	for player.halted() { // what is announced or encoded now would come too early, or never
-		if err := p.wait(ctx, retryFull); err != nil {
+	p.frame, p.state = f, frameDue
+	for at := due; p.state != frameSent; at = time.Now().Add(retryFull) {
+		if err := cmp.Or(p.at(ctx, at), p.err); err != nil {
 			return err
 		}
+	}
+	if due.Before(ready) {
+		due = ready // it was not there earlier
+	}
+	if scheduled { // else it is the first of all, which nothing waits for
+		player.late(p.left.Sub(due))
+	}
+	return nil
+}
+
+// at has the frame encoded and sent at that time.
+func (p *playout) at(ctx context.Context, due time.Time) error {
+	if time.Until(due) > 0 {
+		return p.s.player.clock.do(ctx, p.job, due)
+	}
+	p.encode()
+	p.send()
+	return nil
+}
+
+// encode makes the packet, when it is due and not before: a frame that is encoded and then not sent would leave the encoder
+// ahead of the device's decoder. So does it while the reply is paused.
+func (p *playout) encode() {
+	player, f := p.s.player, p.frame
+	if p.state != frameDue || player.halted() {
+		return
 	}
 	if f.begins != nil {
 		player.beginSegment(*f.begins)
 		p.playing = f.begins.progress
 	}
-	packet, err := p.packet(f)
-	if err != nil {
-		return err
-	}
-	if due.Before(ready) {
-		due = ready // it was not there earlier
-	}
-	if !scheduled {
-		due = time.Now() // the first of all, which nothing waits for
-	}
-	for packet != nil && !player.frame(packet) {
-		if err := p.wait(ctx, retryFull); err != nil {
-			return err
-		}
-	}
-	player.late(time.Since(due))
-	return nil
-}
-
-// packet is a frame as it goes to the device; nil when the turn is over. It is
-// made when it is due and not before: a frame that is encoded and then not sent
-// would leave the encoder ahead of the device's decoder.
-func (p *playout) packet(f frame) ([]byte, error) {
+	p.state = frameMade
 	if f.packet != nil {
-		return p.s.player.passthrough(f.packet), nil
+		p.packet, p.err = player.passthrough(f.packet), nil
+		return
 	}
 	if f.level != nil {
 		f.level.apply(f.pcm, f.begins != nil)
 	}
-	packet, err := p.s.player.encode(f.pcm)
+	p.packet, p.err = player.encode(f.pcm)
 	p.s.pool.frames.put(f.pcm)
-	return packet, err
+}
+
+// send hands the packet over.
+func (p *playout) send() {
+	if p.state == frameMade && p.err == nil && (p.packet == nil || p.s.player.frame(p.packet)) {
+		p.state, p.left = frameSent, time.Now()
+	}
 }
 
 // end waits until what was sent has been played.

@@ -113,9 +113,10 @@ func downlink(tb testing.TB) (frame func()) {
 		}
 		s.pool.chunks.put(c.pcm)
 		for len(s.frames) > 0 {
-			packet, err := p.packet(<-s.frames)
-			if err != nil || !f.frame(packet) {
-				tb.Fatal("not played", err)
+			p.frame, p.state = <-s.frames, frameDue
+			p.encode()
+			if p.send(); p.state != frameSent {
+				tb.Fatal("not played", p.err)
 			}
 			f.late(0)
 		}

@@ -20,18 +20,18 @@ import (
 // All methods may be called at the same time. The conversation alone calls Open,
 // Hold, Start, Pause, Resume, Stop and Cut.
 type Player struct {
-	out     wire.Outbox
-	turn    uint64
-	format  audio.Format
-	taps    Taps
-	stagger *Stagger // of all replies; nil: this one keeps to itself
+	out    wire.Outbox
+	turn   uint64
+	format audio.Format
+	taps   Taps
+	clock  *Clock // of all replies
 
 	mu       sync.Mutex
 	gate     gate
 	sound    encoder
 	ledger   ledger
 	pacer    *audio.Pacer
-	place    *place    // in stagger, once a frame has left
+	place    *place    // in the grid of clock, once a frame has left
 	firstOut time.Time // when the first frame left
 	resumed  time.Time // the end of the last pause
 	stopped  time.Time // when tts stop was sent
@@ -48,16 +48,15 @@ type Taps struct {
 // NewPlayer makes a player with an open gate that sends lead frames ahead.
 func NewPlayer(out wire.Outbox, turn uint64, format audio.Format, coding audio.Coding, lead int) *Player {
 	return &Player{
-		out: out, turn: turn, format: format, gate: newGate(), sound: encoder{format: format, coding: coding},
+		out: out, turn: turn, format: format, clock: new(Clock), gate: newGate(), sound: encoder{format: format, coding: coding},
 		ledger: ledger{frame: format.Frame}, pacer: audio.NewPacer(format.Frame, lead),
 	}
 }
 
-// Follow has the player hear with taps, keep out of the way of the replies that
-// share stagger, and begin with what the pacer of an earlier reply has learned;
+// Follow has the player hear with taps, send when clock says, which other replies share, and begin with what the pacer of an earlier reply has learned;
 // nil: there was none. It is called before anything is sent.
-func (p *Player) Follow(taps Taps, stagger *Stagger, before *audio.Pacer) {
-	p.taps, p.stagger = taps, stagger
+func (p *Player) Follow(taps Taps, clock *Clock, before *audio.Pacer) {
+	p.taps, p.clock = taps, clock
 	if before != nil {
 		p.pacer.Inherit(before)
 	}

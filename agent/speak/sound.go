@@ -158,11 +158,13 @@ func (p *Player) hand(packet []byte) bool {
 	if p.taps.Sent != nil {
 		p.taps.Sent.Add(packet)
 	}
-	p.pacer.Sent(now)
 	if p.firstOut.IsZero() {
 		p.firstOut = now
+	}
+	if p.pacer.Sent(now) {
 		var move time.Duration
-		p.place, move = p.stagger.take(p.pacer.PlayoutEnd().Add(p.format.Frame/2), p.format.Frame)
+		p.place.release()
+		p.place, move = p.clock.take(p.pacer.Next(), p.format.Frame)
 		p.pacer.Shift(move)
 	}
 	p.ledger.frameSent()
