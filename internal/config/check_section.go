@@ -273,8 +273,11 @@ func (ch sectionChecker) checkUse() {
 	if k.Type == "" {
 		return
 	}
-	if least := p.Price.least(); least < 0 {
-		ch.bad(ch.at("price"), "config/price", least)
+	prices := p.Price.each()
+	for _, key := range slices.Sorted(maps.Keys(prices)) {
+		if prices[key] < 0 {
+			ch.bad(append(ch.at("price"), key), "config/price", prices[key])
+		}
 	}
 	speaks := k.TTS != nil || k.Realtime != nil
 	thinks := k.LLM != nil || k.Realtime != nil
@@ -296,8 +299,10 @@ func (ch sectionChecker) checkUse() {
 	}
 }
 
-// least returns the lowest of the prices.
-func (p Price) least() float64 { return min(p.Input, p.Cached, p.Output, p.Minute, p.Characters) }
+// each lists the prices by their keys.
+func (p Price) each() map[string]float64 {
+	return map[string]float64{"input": p.Input, "cached": p.Cached, "output": p.Output, "minute": p.Minute, "characters": p.Characters}
+}
 
 // otherVoice warns of a voice that is known of another type and not of this one.
 func (ch sectionChecker) otherVoice(voice string, known []string) {

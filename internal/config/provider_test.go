@@ -65,7 +65,7 @@ func TestSectionsOfServices(t *testing.T) {
 		"placeholder":          {"providers:\n  deepseek: {api_key: your-api-key}", ":2: providers.deepseek.api_key: this is a placeholder", ""},
 		"name and password":    {"providers:\n  n8n: {base_url: 'http://10.0.0.2/webhook/a', app_id: 王 小明, api_secret: a b}", "", ""},
 		"another's key":        {"providers:\n  baidu: {app_id: '1', api_key: k, api_secret: s}", "", ":2: providers.baidu.app_id: baidu takes no such key; "},
-		"negative price":       {"providers:\n  deepseek: {api_key: k, price: {output: -1}}", ":2: providers.deepseek.price: -1: a price is 0 or more", ""},
+		"negative price":       {"providers:\n  deepseek: {api_key: k, price: {output: -1}}", ":2: providers.deepseek.price.output: -1: a price is 0 or more", ""},
 		"negative retries":     {"providers:\n  deepseek: {api_key: k, retries: -1}", ":2: providers.deepseek.retries: -1 is not within 0 and 10", ""},
 		"time without unit":    {"providers:\n  deepseek: {api_key: k, timeout: '5'}", ":2: providers.deepseek.timeout must be a time with its unit", ""},
 		"another's voice":      {"providers:\n  edge: {voice: alloy}", "", ":2: providers.edge.voice: alloy is a voice of openai, openai-realtime; edge has others, such as zh-CN-XiaoxiaoNeural"},
