@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -172,7 +173,7 @@ func parse(f Field, typed string) (value any, wrong string) {
 	switch f.Input {
 	case Number:
 		v, err := strconv.ParseFloat(strings.ReplaceAll(typed, ",", "."), 64)
-		if typed != "" && err != nil {
+		if typed != "" && err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, "services/not-number"
 		}
 		return v, ""

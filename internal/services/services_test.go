@@ -339,7 +339,7 @@ func TestMistakesStandAtTheirFields(t *testing.T) {
 	b := newBench(t, "providers: {there: {type: openai, api_key: "+rightKey+"}}\n")
 	long := strings.Repeat("长", 10000)
 	for field, values := range map[string][]string{
-		"temperature": {"warm", "<b>"}, "max_tokens": {"1.5", long}, "timeout": {"soon"}, "extra": {"{{.}}", "[1]"},
+		"temperature": {"warm", "<b>", "NaN", "-Inf"}, "price.input": {"NaN", "-1"}, "max_tokens": {"1.5", long}, "timeout": {"soon"}, "extra": {"{{.}}", "[1]"},
 		"base_url": {"ftp://x", "<img onerror=alert(1)>"}, "api_key": {"Bearer x", "密钥", long}, "speed": {"fast"},
 	} {
 		for _, v := range values {
@@ -348,7 +348,7 @@ func TestMistakesStandAtTheirFields(t *testing.T) {
 			if !ok || !slices.ContainsFunc(wrong.All, func(m Mistake) bool {
 				return m.Field == field && m.In(text.English) != "" && m.In(text.Chinese) != ""
 			}) {
-				t.Errorf("%s = %.20q: %v %+v", field, v, err, wrong)
+				t.Errorf("%s = %.20q: %v %+v", field, v, err, wrong.All)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -142,6 +143,9 @@ func checkEdits(now *config.Config, edits []Edit) error {
 		}
 		if err := checkNames(now, e); err != nil {
 			return err
+		}
+		if _, err := json.Marshal(e.Value); err != nil { // NaN and infinities, of which nothing can be kept
+			return invalid(e.Path, "settings/no-number", keyName(e.Path))
 		}
 		if pin := now.PinnedAt(e.Path); !e.Remove && pin.Layer > config.LayerConsole {
 			return &PinnedError{e.Path, pin}

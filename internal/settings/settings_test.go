@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -78,6 +79,8 @@ func TestRefused(t *testing.T) {
 			"agent.name":        {"Momo", "XIAOZHI_AGENT__NAME"},
 			"server.listen":     {[]any{":1"}, "server.listen"},
 			"llm":               {[]any{"nobody"}, "nobody"},
+			"voice.vad.start":   {math.NaN(), "voice.vad.start must be a number"},
+			"voice.vad.end":     {math.Inf(1), "voice.vad.end must be a number"},
 			"":                  {"x", ""},
 		} {
 			_, err := b.Plan(t.Context(), anna(), 0, []Edit{set(key, want.value)})
