@@ -96,7 +96,7 @@ func New(p Parts) (*Console, error) {
 	}
 	site = site.With(ui.Options{Name: p.Name, Zone: p.Zone, Version: p.Version, Explain: p.Explain, Log: p.Log})
 	door := access.Door{Guard: p.Guard}
-	checkup := doctor.New(site, p.Doctor)
+	checkup := doctor.New(site, door, p.Doctor)
 	c := &Console{door: door, site: site, phone: checkup.ShowPhone}
 	var topics []live.Topic
 	for _, page := range []page{

@@ -192,6 +192,7 @@ func (v contactPage) talks(ctx context.Context, d *devicetest.Device) {
 	if level := v.Number(`document.querySelector("#steps [aria-current=step] meter")?.value ?? 0`); level != -90 {
 		v.t.Errorf("the level of silence is %v dB", level)
 	}
+	v.hears()
 	sounds(tone(v.t, toneOf(mark), 1200*time.Millisecond))
 	v.stands(contact.Words, contact.Missing, v.words("contact/words-waiting"))
 	if err := d.ListenStop(); err != nil {
@@ -210,6 +211,15 @@ func (v contactPage) talks(ctx context.Context, d *devicetest.Device) {
 			v.t.Errorf("in the end a step is %q", step)
 		}
 	}
+}
+
+// hears listens to what came of a microphone: the page plays it where the sound of talks is kept.
+func (v contactPage) hears() {
+	v.t.Helper()
+	v.reads("checkup/microphone-hear")
+	v.Await(`document.querySelector("#microphone audio")`)
+	v.Text(`document.querySelector("#microphone audio").preload = "auto"`)
+	v.Await(`document.querySelector("#microphone audio").duration > 0.05`)
 }
 
 // command sees that the command stands at a step too.

@@ -16,7 +16,9 @@ import (
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/contact"
+	"xiaozhi/internal/contact/excerpt"
 	"xiaozhi/internal/doctor"
+	"xiaozhi/internal/lru"
 )
 
 // Files are the templates of the page.
@@ -37,16 +39,22 @@ type Source interface {
 	DeviceOwner(ctx context.Context, device string) (string, error) // id of an account; "": nobody's
 	Device(typed string) string                                     // the one spelling of a device's id
 	Bases() []string                                                // addresses by which the server is reached, the likeliest first
+	Microphones() *excerpt.Excerpts                                 // what they have sent last
+	Recorded(device string) bool                                    // the sound of its turns is kept
 }
 
 // Page shows the doctor.
 type Page struct {
-	site *ui.Site
-	from Source
+	site  *ui.Site
+	door  access.Door
+	from  Source
+	heard *lru.Cache[string, time.Time] // by person and device: when somebody else's sound was last told of in the audit
 }
 
 // New returns the page.
-func New(site *ui.Site, from Source) *Page { return &Page{site, from} }
+func New(site *ui.Site, door access.Door, from Source) *Page {
+	return &Page{site, door, from, lru.New[string, time.Time](heardMost, 0)}
+}
 
 const path = ui.Prefix + "doctor"
 
@@ -63,6 +71,8 @@ func (p *Page) Routes() []access.Route {
 		p.site.Page("GET "+path, access.Route{Need: members}, p.show),
 		p.site.Page("POST "+path, access.Route{Need: owners}, p.act),
 		p.site.Page("GET "+path+"/{id}", access.Route{Need: own, Owner: whose}, p.showContact),
+		p.site.Page("POST "+path+"/{id}", access.Route{Need: own, Owner: whose}, p.actContact),
+		p.site.Page("GET "+path+"/{id}/sound", access.Route{Need: own, Owner: whose}, p.sound),
 	}
 }
 
@@ -72,8 +82,13 @@ func (p *Page) Topics() []live.Topic {
 	return []live.Topic{
 		{Name: Topic, Need: members, Parts: p.parts},
 		{Name: TopicContact, Need: own, Owner: whose, Ages: true, Parts: func(r *http.Request, id string) ([]live.Part, error) {
-			html, err := p.site.Fragment(r, "checkup-steps", p.contactState(r, id))
-			return []live.Part{{ID: "steps", HTML: html}}, err
+			s := p.contactState(r, id)
+			html, err := p.site.Fragment(r, "checkup-steps", s)
+			if err != nil {
+				return nil, err
+			}
+			sound, err := p.site.Fragment(r, "checkup-microphone", s)
+			return []live.Part{{ID: "steps", HTML: html}, {ID: "microphone", HTML: sound}}, err
 		}},
 	}
 }
@@ -299,6 +314,8 @@ type contactState struct {
 	Callers []contact.Called // who has called, where this one has not
 	Sent    string           // in the step that was asked for
 	SentIn  contact.Why      // its title
+	Sound   microphone
+	Hears   bool // it says who it is and has called: what its microphone sends can be heard
 }
 
 // step is one of the twelve.
@@ -310,13 +327,18 @@ type step struct {
 	Kind   string        // of its state, as the frame draws it
 }
 
+// contactPath is the path of a device.
+func (p *Page) contactPath(id string) string { return path + "/" + url.PathEscape(id) }
+
 // kinds are those of states.
 var kinds = map[contact.State]string{contact.Reached: "ok", contact.Failed: "bad", contact.Missing: "idle", contact.Unneeded: "idle"}
 
 func (p *Page) contactState(r *http.Request, id string) contactState {
 	d := p.from.Doctor()
-	s := contactState{Name: p.from.Name(id), Owner: access.PersonOf(r).Is(account.Owner), Path: path + "/" + url.PathEscape(id), Topic: TopicContact + ":" + id}
+	s := contactState{Name: p.from.Name(id), Owner: access.PersonOf(r).Is(account.Owner), Path: p.contactPath(id), Topic: TopicContact + ":" + id}
 	s.Contact, s.Called = d.Contact(r.Context(), id)
+	s.Hears = s.Called && !contact.IsNameless(id)
+	s.Sound = p.microphone(id)
 	if s.Level != nil {
 		s.Loud = strconv.FormatFloat(*s.Level, 'f', 0, 64)
 	}

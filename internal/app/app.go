@@ -33,6 +33,7 @@ import (
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/contact"
+	"xiaozhi/internal/contact/excerpt"
 	"xiaozhi/internal/contact/watch"
 	"xiaozhi/internal/doctor"
 	"xiaozhi/internal/engines"
@@ -133,7 +134,7 @@ func newApp(cfg *config.Config, o Options) *App {
 	zone := timezone.New(cfg.Server.Zone())
 	contacts := contact.New(func() time.Time { return time.Now().In(zone.Location()) })
 	a := &App{
-		cfg: cfg, options: o, log: log, seen: seen{tail: tail, devices: watch.Devices{Log: contacts}, fleet: fleet.New()}, forces: forces{zone: zone}, report: engines.NewReport(log), life: &lifecycle{log: log}, outside: newOutside(),
+		cfg: cfg, options: o, log: log, seen: seen{tail: tail, devices: watch.Devices{Log: contacts, Sound: excerpt.New()}, fleet: fleet.New()}, forces: forces{zone: zone}, report: engines.NewReport(log), life: &lifecycle{log: log}, outside: newOutside(),
 		forgetting: forgetting{times: map[string]int{}}, load: connection.NewSchedulerLag(cfg.Server.MaxLateness, log),
 	}
 	a.seen.doctor = doctor.New(doctor.Options{Check: examiner{a}.examine, Contacts: a.seen.devices.Log})
@@ -255,7 +256,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 	f := &factory{app: a, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
 	seen.spare = f.strangers.spare
 	f.calls = router.Options{Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log}
-	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }, a.crew.roster.Forget, a.seen.devices.Log.Forget, a.seen.fleet.Forget} {
+	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }, a.crew.roster.Forget, a.seen.devices.Log.Forget, a.seen.devices.Sound.Drop, a.seen.fleet.Forget} {
 		a.forgetting.also(atOnce(drop))
 	}
 	a.devices = connection.New(connection.Options{

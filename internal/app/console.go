@@ -27,6 +27,7 @@ import (
 	"xiaozhi/console/trials"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
+	"xiaozhi/internal/contact/excerpt"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/doctor"
 	"xiaozhi/internal/engines"
@@ -299,6 +300,12 @@ func (a doctorOf) DeviceOwner(ctx context.Context, id string) (string, error) {
 
 // Device is the one spelling of a device's id.
 func (a doctorOf) Device(typed string) string { return identity.ParseID(typed) }
+
+// Microphones keeps what they have sent last.
+func (a doctorOf) Microphones() *excerpt.Excerpts { return a.seen.devices.Sound }
+
+// Recorded reports whether the sound of a device's turns is kept.
+func (a doctorOf) Recorded(id string) bool { return keepsSound(a.App, id) }
 
 // Bases are the addresses of the server.
 func (a doctorOf) Bases() []string {

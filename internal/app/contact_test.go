@@ -191,7 +191,7 @@ func (c contacts) fails(ctx context.Context, o devicetest.Options) {
 func TestTwoListenersAreMetered(t *testing.T) {
 	t.Parallel()
 	devices := watch.Devices{Log: contact.New(time.Now)}
-	meter := devices.Talk("d").Options(agent.Options{}).Meter
+	meter := devices.Talk("d", func() bool { return false }).Options(agent.Options{}).Meter
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {

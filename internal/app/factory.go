@@ -64,7 +64,7 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 		}
 	}
 	limits.Log = a.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
-	seen, talk := a.seen.devices.Talk(s.DeviceID), a.seen.fleet.Talk(s.DeviceID)
+	seen, talk := watched(a, s), a.seen.fleet.Talk(s.DeviceID)
 	options = seen.Options(options)
 	options.Phase = talk.Phase
 	options.Report = a.forces.tally.reports(options.Report)
@@ -81,6 +81,14 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	c.Conversation = agent.New(o, s, seen.Outbox(tape.Outbox(out)), tools)
 	c.Device = remote.New(c.Conversation, s.DeviceID, tools)
 	return c, nil
+}
+
+// watched watches the contact of a device. Its sound is kept where that of its turns is, or for a person who asks for it.
+func watched(a *App, s wire.Session) *watch.Talk {
+	if s.Private {
+		return a.seen.devices.PrivateTalk(s.DeviceID)
+	}
+	return a.seen.devices.Talk(s.DeviceID, func() bool { return !s.Unknown && keepsSound(a, s.DeviceID) })
 }
 
 // optionsOf returns the options of the conversations of a device at a time.

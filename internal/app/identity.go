@@ -31,7 +31,10 @@ func (a *App) openBook(ctx context.Context, records identity.Records) error {
 	a.book, err = identity.New(ctx, identity.Options{
 		Records: records, Mode: mode, Unknown: unknown, Shared: cfg.Auth.Enabled,
 		HasOwner: a.hasOwner(ctx),
-		Expel:    func(id string) { a.devices.Expel(id) }, Log: a.log,
+		Expel: func(id string) {
+			a.devices.Expel(id)
+			a.seen.devices.Sound.Drop(id) // it may be somebody else's now
+		}, Log: a.log,
 	})
 	return err
 }

@@ -68,6 +68,12 @@ func recordOf(says string) agent.Record {
 	return agent.RecordNone
 }
 
+// keepsSound reports whether the sound of a device's turns is kept.
+func keepsSound(a *App, device string) bool {
+	p, ok := a.cast.Of(device, "")
+	return ok && a.stored != nil && !p.Forgets && p.Record != agent.RecordNone
+}
+
 // report says where people look, and in the log, that sound is kept.
 func (r *recorders) report(cfg *config.Config, data string, to *engines.Report, log *slog.Logger) {
 	on, how := cfg.Recorded(), cfg.Recording

@@ -13,11 +13,13 @@ import (
 	"xiaozhi/connection/request"
 	"xiaozhi/connection/websocket"
 	"xiaozhi/internal/contact"
+	"xiaozhi/internal/contact/excerpt"
 )
 
 // Devices takes the reports of all devices. Its methods may be called at the same time; none of them waits.
 type Devices struct {
-	Log *contact.Log
+	Log   *contact.Log
+	Sound *excerpt.Excerpts // of microphones
 	// Knows returns what all that is kept of a device is kept under, and whether it is a known one.
 	Knows func(v identity.Visit) (id string, known bool)
 	// Ours reports whether the server asks itself, which is no contact.

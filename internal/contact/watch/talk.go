@@ -12,6 +12,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/connection"
 	"xiaozhi/internal/contact"
+	"xiaozhi/internal/contact/excerpt"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/device"
 )
@@ -19,13 +20,16 @@ import (
 // Talk watches the conversation of one device. Its methods may be called at the same time.
 type Talk struct {
 	log    *contact.Log
+	sound  *excerpt.Excerpts // nil: nothing may be kept of it
 	device string
+	kept   func() bool // reports whether the sound of its turns is kept
 
 	sounds  atomic.Bool   // its microphone was heard since it listens
 	manual  atomic.Bool   // it says itself when its user has finished
 	speaks  atomic.Bool   // a voice was found since it listens
 	playing atomic.Uint64 // the turn whose frames go to it
 	listens atomic.Uint64 // how often it has begun to listen
+	anyway  atomic.Bool   // its sound is kept until a voice is found in it: then it is that of a turn
 
 	mu    sync.Mutex // while the device changes its mode, two listeners run for a moment
 	level level
@@ -39,8 +43,13 @@ type level struct {
 	told    time.Duration // of length, when it was told
 }
 
-// Talk returns what watches a new conversation.
-func (d *Devices) Talk(deviceID string) *Talk { return &Talk{log: d.Log, device: deviceID} }
+// Talk returns what watches a new conversation. kept reports whether the sound of its turns is kept.
+func (d *Devices) Talk(deviceID string, kept func() bool) *Talk {
+	return &Talk{log: d.Log, sound: d.Sound, device: deviceID, kept: kept}
+}
+
+// PrivateTalk returns what watches a new conversation of which no sound may be kept, whoever asks for it.
+func (d *Devices) PrivateTalk(deviceID string) *Talk { return &Talk{log: d.Log, device: deviceID} }
 
 // Options returns the options with the reports of the conversation.
 func (t *Talk) Options(o agent.Options) agent.Options {
@@ -66,6 +75,7 @@ func (t *Talk) Post(ev wire.Event) {
 		t.speaks.Store(false)
 		t.manual.Store(start.Mode == wire.Manual)
 		t.listens.Add(1)
+		t.anyway.Store(t.sound != nil && t.kept())
 		t.log.Listens(t.device)
 	}
 }
@@ -86,6 +96,9 @@ const button = -42
 
 // meter measures sound. Several goroutines may call it at the same time.
 func (t *Talk) meter(pcm []int16) {
+	if t.sound != nil {
+		t.sound.Add(t.device, pcm, t.anyway.Load() && !t.speaks.Load())
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := &t.level
