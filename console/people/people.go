@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -206,7 +207,9 @@ func (p *Page) changeMe(w http.ResponseWriter, r *http.Request) {
 	case "enrol":
 		shown, err = p.enrol(ctx, who)
 	case "confirm":
-		err, done = p.accounts.Confirm(ctx, who, f.Get("code"), p.door.From(r)), "people/second-on"
+		if shown, err = p.confirm(r, f); shown.Enrolment == nil {
+			done = "people/second-on"
+		}
 	case "unfactor":
 		err, done = p.accounts.Unfactor(ctx, p.actor(r), who.Name), "people/second-off"
 	default:
@@ -233,6 +236,27 @@ func (p *Page) enrol(ctx context.Context, who account.Person) (once, error) {
 		return once{}, err
 	}
 	return once{Enrolment: &e, Code: ui.QROf(e.Address)}, nil
+}
+
+// confirm turns a second factor on by its first code. One that waits for a right code is shown again.
+func (p *Page) confirm(r *http.Request, f *ui.Form) (once, error) {
+	who := access.PersonOf(r)
+	e, waits := p.accounts.Enrolling(who)
+	err := p.accounts.Confirm(r.Context(), who, f.Get("code"), p.door.From(r))
+	switch {
+	case err == nil:
+		return once{}, nil
+	case !waits && errors.Is(err, account.ErrBadLogin):
+		f.Wrong("", p.site.Say(r, "people/second-late"))
+		return once{}, nil
+	case errors.Is(err, account.ErrBadLogin):
+		f.Wrong("code", p.site.Say(r, "people/second-wrong"))
+		err = nil
+	}
+	if !waits {
+		return once{}, err
+	}
+	return once{Enrolment: &e, Code: ui.QROf(e.Address)}, err
 }
 
 func (p *Page) newToken(r *http.Request, f *ui.Form) (secret string, err error) {

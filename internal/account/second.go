@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"xiaozhi/internal/lru"
@@ -30,6 +31,7 @@ const (
 // enrolling is a second factor that has not shown a code yet. It is kept in memory only.
 type enrolling struct {
 	factor factor
+	shown  Enrolment
 	ends   time.Time
 }
 
@@ -43,7 +45,7 @@ type factors struct {
 	enrolled *lru.Cache[string, enrolling] // to be, by user
 }
 
-// Enrolment holds the secrets for a phone and its loss. It is shown once.
+// Enrolment holds the secrets for a phone and its loss. It is shown until it counts.
 type Enrolment struct {
 	Address  string   `json:"address"`  // otpauth://…, for a picture
 	Secret   string   `json:"secret"`   // the same, to be typed
@@ -64,12 +66,20 @@ func (s *factors) Enrol(ctx context.Context, p Person) (e Enrolment, err error) 
 		return e, ErrNoSealer
 	}
 	f, recovery := newFactor()
-	s.enrolled.Put(u.ID, enrolling{f, s.now().Add(enrolTime)}, 0)
-	return Enrolment{f.address(u.Name), plainBase32().EncodeToString(f.Secret), recovery}, nil
+	e = Enrolment{f.address(u.Name), plainBase32().EncodeToString(f.Secret), recovery}
+	s.enrolled.Put(u.ID, enrolling{f, e, s.now().Add(enrolTime)}, 0)
+	return e, nil
+}
+
+// Enrolling returns the second factor of a person that waits for its first code. false: none does.
+func (s *factors) Enrolling(p Person) (Enrolment, bool) {
+	e, ok := s.enrolled.Get(p.ID)
+	return e.shown, ok && s.now().Before(e.ends)
 }
 
 // Confirm makes a second factor count that shows its first code.
 func (s *factors) Confirm(ctx context.Context, p Person, code string, from Origin) error {
+	code = strings.ReplaceAll(code, " ", "") // as apps show it
 	err := s.guesses.code(p.ID, func() (bool, error) {
 		e, ok := s.enrolled.Get(p.ID)
 		if !ok || !s.now().Before(e.ends) || len(code) != codeDigits || !e.factor.use(code, s.now()) {

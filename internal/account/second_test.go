@@ -100,7 +100,14 @@ func enrolled(t *testing.T) (r *rig, f factor, recovery []string) {
 	}
 	r.must(func() error { _, err := r.Login(t.Context(), "ann", Proof{Password: good}, r.from); return err }()) // it does not count yet
 	r.want(r.Confirm(t.Context(), ann, e.Recovery[0], r.from), ErrBadLogin)
-	r.must(r.Confirm(t.Context(), ann, r.code(f, 0), r.from))
+	if again, ok := r.Enrolling(ann); !ok || again.Secret != e.Secret || len(again.Recovery) != len(e.Recovery) {
+		t.Error("after a wrong code the phone must be set up anew")
+	}
+	code := r.code(f, 0)
+	r.must(r.Confirm(t.Context(), ann, code[:3]+" "+code[3:], r.from)) // as apps show it
+	if _, ok := r.Enrolling(ann); ok {
+		t.Error("it is shown although it counts")
+	}
 	_, err = r.Enrol(t.Context(), ann)
 	r.want(err, ErrHasFactor)
 	return r, f, e.Recovery

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -190,7 +191,11 @@ func TestOwnAccount(t *testing.T) {
 	c.expect(me, url.Values{"do": {"revoke"}, "head": {tokens[0].Head}}, 303, me)
 	c.expect(me, nil, 200, "The token is revoked.")
 	c.expect(me, url.Values{"do": {"enrol"}}, 200, "For the authenticator app")
-	c.expect(me, url.Values{"do": {"confirm"}, "code": {"000000"}}, 422, "")
+	shown := regexp.MustCompile(`<code>[A-Z2-7]{32}</code>`).FindString(c.ask(me, url.Values{"do": {"enrol"}}).Body.String())
+	wrong := c.ask(me, url.Values{"do": {"confirm"}, "code": {"000000"}}).Body.String() // what the phone is given stays there
+	if shown == "" || !strings.Contains(wrong, shown) || !strings.Contains(wrong, `id="e-code"`) || !strings.Contains(wrong, "not the code that the app shows") {
+		t.Errorf("after a wrong code: %.4000s", wrong)
+	}
 	c.expect(me+"/password", url.Values{"current": {"wrong"}, "password": {"another horse battery"}, "again": {"another horse battery"}}, 422, "")
 	c.expect(me, url.Values{"do": {"fly"}}, 404, "")
 
