@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -116,8 +117,42 @@ func New(p Parts) (*Console, error) {
 		c.routes = append(c.routes, page.Routes()...)
 		topics = append(topics, page.Topics()...)
 	}
+	c.routes = append(c.routes, c.leadingBack()...)
 	c.hub = live.New(p.Guard, site.InTurn, p.Watch, topics...)
 	return c, nil
+}
+
+// leadingBack leads from the paths of forms that are no pages to the pages that have them: a refused form stands there, and who
+// loads that again, or changes the language on it, wants the page.
+func (c *Console) leadingBack() (all []access.Route) {
+	pages := map[string]bool{}
+	for _, r := range c.routes {
+		if page, is := strings.CutPrefix(r.Pattern, "GET "); is {
+			pages[page] = true
+		}
+	}
+	for _, r := range c.routes {
+		form, is := strings.CutPrefix(r.Pattern, "POST ")
+		if !is || pages[form] || r.Refused == nil {
+			continue
+		}
+		above, levels := form, 0
+		for above != "." && above != "/" && !pages[above] {
+			above, levels = path.Dir(above), levels+1
+		}
+		if !pages[above] {
+			continue
+		}
+		lead := func(w http.ResponseWriter, r *http.Request) {
+			to := r.URL.EscapedPath()
+			for range levels {
+				to = path.Dir(to)
+			}
+			ui.Redirect(w, r, to)
+		}
+		all = append(all, access.Route{Pattern: "GET " + form, For: access.Anyone, Handler: c.door.OwnPage(http.HandlerFunc(lead), c.site.Refused)})
+	}
+	return all
 }
 
 // Routes are those of all pages. What is not there is a page that says so, and "/" leads browsers here.

@@ -198,6 +198,14 @@ func TestOwnAccount(t *testing.T) {
 	}
 	c.expect(me+"/password", url.Values{"current": {"wrong"}, "password": {"another horse battery"}, "again": {"another horse battery"}}, 422, "")
 	c.expect(me, url.Values{"do": {"fly"}}, 404, "")
+	for form, page := range map[string]string{ // where a refused form stands, also who loads that again finds the page
+		me + "/password": me, "/console/devices/decide": "/console/devices", "/console/devices/aa:bb/forget": "/console/devices/aa:bb",
+		"/console/trials/compare/aa:bb": "/console/trials/compare", "/console/trials/voices/pick": "/console/trials/voices",
+	} {
+		if w := c.ask(form, nil); w.Code != 303 || w.Header().Get("Location") != page {
+			t.Errorf("%s leads to %d %q", form, w.Code, w.Header().Get("Location"))
+		}
+	}
 
 	c.expect("/console/users", url.Values{"do": {"invite"}, "role": {"member"}}, 200, "/console/join#")
 	c.expect("/console/users", url.Values{"do": {"role"}, "name": {"ann"}, "role": {"viewer"}}, 422, "last owner")
