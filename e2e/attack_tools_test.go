@@ -221,20 +221,30 @@ func TestAttackOpenFiles(t *testing.T) {
 	}
 }
 
-// TestAttackUnsafeStarts: a start that is allowed and dangerous says so, on the screen and in the log.
+// TestAttackUnsafeStarts: a start that is allowed and dangerous says so, once on the screen, and on the page of the log.
 func TestAttackUnsafeStarts(t *testing.T) {
 	t.Parallel()
 	ctx := limit(t)
 	s := start(t, setup{config: "server: {public_url: \"https://speak.example.org\"}\nmcp: {tokens: [{name: a, token: t0ken-of-the-laptop}]}\n"})
-	s.awaitLog(ctx, t, "unsafe start", "server.trust_proxy")
+	wants := []string{"! server.public_url has a public name, but server.trust_proxy is off"}
 	if os.Geteuid() == 0 {
-		s.awaitLog(ctx, t, "unsafe start", "The server runs as root")
+		wants = append(wants, "! The server runs as root")
 	}
-	for !strings.Contains(s.banner.String(), "server.trust_proxy") { // the screen and the log are read apart
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatalf("nothing is said on the screen:\n%s", s.banner.String())
+	for _, want := range wants {
+		for !strings.Contains(s.banner.String(), want) {
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-ctx.Done():
+				t.Fatalf("%q is not said on the screen:\n%s", want, s.banner.String())
+			}
+		}
+	}
+	owner := s.own(ctx, t)
+	page := s.http(ctx, t, "GET /console/log/server?level=warn", "", s.with(owner))
+	for _, want := range wants {
+		want = strings.TrimPrefix(want, "! ")
+		if screen := s.banner.String() + s.log.String(); strings.Count(screen, want) != 1 || strings.Count(page.body, want) != 1 {
+			t.Errorf("%q is said %d times on the screen, and %d times on the page", want, strings.Count(screen, want), strings.Count(page.body, want))
 		}
 	}
 }

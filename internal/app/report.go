@@ -195,8 +195,10 @@ func isPublic(host string) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !shared.Contains(a)
 }
 
-// warn tells the warnings where people look and in the log.
-func warn(w io.Writer, log *slog.Logger, lines []string) {
+// warn tells the warnings where people look, and keeps them for the page of the log: screens show the log beside what is said to people,
+// and once is enough there.
+func warn(w io.Writer, tail *logTail, lines []string) {
+	log := slog.New(slog.NewTextHandler(tail, nil))
 	for _, line := range lines {
 		fmt.Fprintf(w, "! %s\n", line)
 		log.Warn("unsafe start", "why", line)

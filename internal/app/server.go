@@ -74,7 +74,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	banner(a.options.Banner, cfg, listeners[:len(cfg.Server.Listen)], a)
 	a.seen.dangers = warnings(cfg, os.Geteuid(), listeners)
-	warn(a.options.Banner, a.log, a.seen.dangers)
+	warn(a.options.Banner, a.seen.tail, a.seen.dangers)
 	a.seen.open, a.seen.safe = addressesOf(listeners), addressesOf(safe)
 	if !a.options.Terminal {
 		token = ""
