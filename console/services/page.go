@@ -120,6 +120,7 @@ type member struct {
 	Path        string
 	Until       time.Time // it is tried again
 	Why, Raw    string
+	Past        bool // it works all the same: that was then
 	Used        kit.Usage
 }
 
@@ -137,7 +138,7 @@ func (p *Page) state(r *http.Request) state {
 				shown.Until = now.Add(m.Rest).Round(time.Second)
 			}
 			if m.Fault != nil {
-				shown.Why, shown.Raw = m.Fault.In(lang), m.Fault.Raw()
+				shown.Why, shown.Raw, shown.Past = m.Fault.In(lang), m.Fault.Raw(), past(m.Condition)
 			}
 			shown.About, shown.Used = aboutOf(m.About, lang), used[c.Role][m.Name]
 			one.Members = append(one.Members, shown)
@@ -162,6 +163,9 @@ func (p *Page) state(r *http.Request) state {
 func aboutOf(both string, lang text.Lang) string {
 	return text.Sentence(strings.Replace(kit.Part(both, lang), " at ", " · ", 1))
 }
+
+// past reports whether the last failure of a member is over: it is asked as if there were none.
+func past(c kit.Condition) bool { return c == kit.Ready }
 
 func pathOf(name string) string { return path + "/of/" + url.PathEscape(name) }
 
