@@ -162,6 +162,9 @@ func TestFindings(t *testing.T) {
 			t.Errorf("%s: %q", c.what, got)
 		}
 	}
+	if got := CheckAddresses([]string{"127.0.0.1:8155"}, ""); !strings.Contains(got[1].Do.In(text.English), "0.0.0.0:8155") {
+		t.Errorf("what to do: %s", got[1].Do.In(text.English))
+	}
 	if got := CheckDisk(folder, ""); len(got) != 1 || got[0].Area != Disk || strings.HasPrefix(ids(got, true)[0], "disk-closed") {
 		t.Errorf("%+v", got)
 	}

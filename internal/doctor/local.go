@@ -24,10 +24,13 @@ func CheckAddresses(found []string, public string) (all []Finding) {
 	} else {
 		all = append(all, ok(Addresses, "doctor/told-asked"))
 	}
-	usable := false
-	for _, address := range found {
-		host, _, err := net.SplitHostPort(address)
+	usable, port := false, "8000"
+	for i, address := range found {
+		host, own, err := net.SplitHostPort(address)
 		ip, _ := netip.ParseAddr(host)
+		if i == 0 && err == nil {
+			port = own
+		}
 		switch {
 		case err != nil || ip.IsLoopback():
 		case isContainer(ip):
@@ -38,7 +41,7 @@ func CheckAddresses(found []string, public string) (all []Finding) {
 		}
 	}
 	if !usable && public == "" {
-		all = append(all, bad(Addresses, Problem, contact.Say("doctor/address-none"), contact.Say("doctor/address-none-do")))
+		all = append(all, bad(Addresses, Problem, contact.Say("doctor/address-none"), contact.Say("doctor/address-none-do", port)))
 	}
 	return all
 }
