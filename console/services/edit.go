@@ -11,6 +11,7 @@ import (
 	kit "xiaozhi/internal/services"
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/providers/service"
 )
 
@@ -263,7 +264,7 @@ func (p *Page) explain(w http.ResponseWriter, r *http.Request, f *ui.Form, err e
 	}
 	switch {
 	case errors.Is(err, kit.ErrBusy), errors.Is(err, kit.ErrTwo), errors.Is(err, kit.ErrLast):
-		f.Wrong("", kit.Part(err.Error(), lang))
+		f.Wrong("", message.Part(err.Error(), lang))
 		return true
 	}
 	if words := settings.Explain(lang, err); words != "" {

@@ -19,6 +19,7 @@ import (
 	"xiaozhi/internal/account"
 	kit "xiaozhi/internal/services"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/providers/service"
 )
 
@@ -161,7 +162,7 @@ func (p *Page) state(r *http.Request) state {
 // aboutOf returns the line that the log has of a service, in one language. The English "at" between a model and its address
 // becomes a dot.
 func aboutOf(both string, lang text.Lang) string {
-	return text.Sentence(strings.Replace(kit.Part(both, lang), " at ", " · ", 1))
+	return text.Sentence(strings.Replace(message.Part(both, lang), " at ", " · ", 1))
 }
 
 // past reports whether the last failure of a member is over: it is asked as if there were none.

@@ -30,10 +30,10 @@ func (p *Plan) Translate(lang text.Lang) {
 		if place, words, ok := strings.Cut(w, ": "); ok && strings.HasPrefix(place, "console#") {
 			w = words
 		}
-		p.Warnings[i] = Part(w, lang)
+		p.Warnings[i] = message.Part(w, lang)
 	}
 	for i, c := range p.Checks {
-		p.Checks[i].Why = Part(c.Why, lang)
+		p.Checks[i].Why = message.Part(c.Why, lang)
 	}
 }
 

@@ -3,7 +3,6 @@ package services
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/text"
@@ -29,7 +28,7 @@ func (f *Fault) In(lang text.Lang) string {
 	case f.both == "":
 		return text.Sentence(message.In(lang, "services/unavailable"))
 	}
-	return text.Sentence(Part(f.both, lang))
+	return text.Sentence(message.Part(f.both, lang))
 }
 
 // Raw returns the words of the service itself; "": nothing more is known.
@@ -37,26 +36,6 @@ func (f *Fault) Raw() string { return f.raw }
 
 // ID is that of the message; "": there is none.
 func (f *Fault) ID() string { return f.why }
-
-// Part takes one language out of a text in both, Chinese first or last.
-func Part(both string, lang text.Lang) string {
-	parts := strings.Split(both, " / ")
-	if len(parts) != 2 {
-		return both
-	}
-	chinese := func(s string) bool { return strings.ContainsFunc(s, func(r rune) bool { return r >= 0x2e80 }) }
-	if chinese(parts[0]) == chinese(parts[1]) {
-		return both
-	}
-	rest := ""
-	if head, tail, ok := strings.Cut(parts[1], ": "); ok && !chinese(tail) { // a name that both are about
-		parts[1], rest = head, ": "+tail
-	}
-	if chinese(parts[0]) == lang.IsChinese() {
-		return parts[0] + rest
-	}
-	return parts[1] + rest
-}
 
 // faultOf says why a service has failed. free says that it has no keys that could be wrong.
 func faultOf(err error, free bool) *Fault {

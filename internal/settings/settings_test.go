@@ -317,7 +317,7 @@ func TestUndo(t *testing.T) {
 
 // TestWatch takes changes back by which the server does worse.
 func TestWatch(t *testing.T) {
-	fails := func(h *Health) { h.Turns, h.Streak, h.Fault = h.Turns+1, h.Streak+1, "401" }
+	fails := func(h *Health) { h.Turns, h.Streak, h.Fault = h.Turns+1, h.Streak+1, "wrong key / 密钥不对: 401" }
 	goes := func(h *Health) { h.Turns, h.Streak = h.Turns+1, 0 }
 	for name, step := range map[string]struct {
 		before, after []func(h *Health)
@@ -374,6 +374,11 @@ func TestWatch(t *testing.T) {
 					all, _ := b.Revisions(t.Context(), 0, 2)
 					if all[0].Kind != KindAutomatic || all[0].Note == "" || all[1].Undone != all[0].Note || b.records.all[1].State != store.SettingsUndone {
 						t.Errorf("%+v", all)
+					}
+					for lang, other := range map[text.Lang]string{text.English: "密", text.Chinese: "wrong"} {
+						if said := all[0].NoteIn(lang); strings.Contains(said, other) || strings.Contains(all[0].Note, "401") != strings.Contains(said, "401") {
+							t.Errorf("in %s: %s", lang, said)
+						}
 					}
 					if b.Watching() != nil {
 						t.Error("what stood its time is watched again")

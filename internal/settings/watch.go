@@ -3,9 +3,11 @@ package settings
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"xiaozhi/internal/account"
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 )
 
@@ -113,13 +115,21 @@ func (s *Settings) progress(w *watch, now Health) bool {
 // worse says why the server does worse than before; "": it does not. unready is how often in a row it was seen not ready.
 func worse(before, now Health, unready int, over bool) string {
 	if before.Ready && unready > 1 {
-		return message.Both("settings/unready", now.Why)
+		return inBoth("settings/unready", now.Why)
 	}
 	turns := now.Turns - before.Turns
 	if turns > 0 && before.Streak == 0 && now.Streak >= turns && (over || turns >= fewTurns) {
-		return message.Both("settings/all-fail", turns, now.Fault)
+		return inBoth("settings/all-fail", now.Fault, turns)
 	}
 	return ""
+}
+
+// inBoth returns a message in both languages. What it quotes last may have both too: each takes its half.
+func inBoth(id, quoted string, args ...any) string {
+	in := func(lang text.Lang) string {
+		return message.In(lang, id, append(slices.Clone(args), message.Part(quoted, lang))...)
+	}
+	return in(text.English) + " / " + in(text.Chinese)
 }
 
 // fallBack goes back to what was in force before a watch.

@@ -22,6 +22,26 @@ func Both(id string, args ...any) string {
 	return In(text.English, id, args...) + " / " + In(text.Chinese, id, args...)
 }
 
+// Part takes one language out of a text in both, Chinese first or last.
+func Part(both string, lang text.Lang) string {
+	parts := strings.Split(both, " / ")
+	if len(parts) != 2 {
+		return both
+	}
+	chinese := func(s string) bool { return strings.ContainsFunc(s, func(r rune) bool { return r >= 0x2e80 }) }
+	if chinese(parts[0]) == chinese(parts[1]) {
+		return both
+	}
+	rest := ""
+	if head, tail, ok := strings.Cut(parts[1], ": "); ok && !chinese(tail) { // a name that both are about
+		parts[1], rest = head, ": "+tail
+	}
+	if chinese(parts[0]) == lang.IsChinese() {
+		return parts[0] + rest
+	}
+	return parts[1] + rest
+}
+
 // In returns a message in Chinese, or in English for every other language. Its verbs
 // are those of [fmt.Sprintf]; a message in which none is explicit, such as %[2]s,
 // takes all arguments or none. An id that is not in the catalogue is returned as it is.
