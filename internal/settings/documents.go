@@ -17,6 +17,7 @@ import (
 // Why a key of a document is left out.
 var (
 	ErrFileOnly = errors.New("it is set in files only")
+	ErrNoKey    = errors.New("there is no such key")
 	ErrVariable = errors.New("it names a variable, which counts in files only")
 )
 
@@ -109,6 +110,8 @@ func editsOf(now *config.Config, doc []byte) (edits []Edit, left []Left, err err
 		pin := now.PinnedAt(path)
 		text, _ := value.(string)
 		switch {
+		case config.ShapeOf(path) == "" && !config.Changeable(path):
+			left = append(left, Left{path, ErrNoKey})
 		case !config.Changeable(path):
 			left = append(left, Left{path, ErrFileOnly})
 		case pin.Layer > config.LayerConsole:

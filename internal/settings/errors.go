@@ -25,7 +25,7 @@ var (
 func reasons() map[error]string {
 	return map[error]string{
 		ErrReadOnly: "settings/read-only", ErrNoStore: "settings/no-store", ErrNotReady: "settings/not-ready", ErrNoPlan: "settings/no-plan",
-		ErrNoChange: "settings/no-change", ErrNoneSuch: "settings/none-such", ErrElsewhere: "settings/elsewhere", ErrNoDoc: "settings/no-doc", ErrFileOnly: "config/not-by-console", ErrVariable: "config/console-variable",
+		ErrNoChange: "settings/no-change", ErrNoneSuch: "settings/none-such", ErrElsewhere: "settings/elsewhere", ErrNoDoc: "settings/no-doc", ErrFileOnly: "config/not-by-console", ErrNoKey: "settings/no-key", ErrVariable: "config/console-variable",
 	}
 }
 

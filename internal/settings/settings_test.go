@@ -653,6 +653,10 @@ func TestExportImport(t *testing.T) {
 		if c := other.Current(); err != nil || r.Kind != KindImport || c.Agent.Name != "Momo" || c.Voice.IdleClose != 70*time.Second || c.LLM[0] != "mine" {
 			t.Errorf("%+v %v", r, err)
 		}
+		if p, err := other.Import(t.Context(), anna(), 1, []byte("agent: {name: Mimi}\nservr: {listen: [':1']}\nlog: {level: debug}\n")); err != nil ||
+			len(p.Left) != 2 || p.Left[0].Why != ErrFileOnly || p.Left[1].Why != ErrNoKey || Explain(text.Chinese, ErrNoKey) == "" {
+			t.Errorf("a key that there is not: %+v %v", p, err)
+		}
 		if _, err := other.Import(t.Context(), anna(), 1, []byte("- 1\n")); !errors.Is(err, ErrNoDoc) {
 			t.Error(err)
 		}
