@@ -38,6 +38,7 @@ func scenarios() []scenario {
 		{names: []string{"m18"}, about: "the store, on and off", pair: keeping},
 		{names: []string{"m19"}, about: "recognisers that upload and that stream", both: true},
 		{names: []string{"m20"}, about: "the console, watched by browsers", needs: settings{last: "auth: {pairing: open}\n"}, run: watching},
+		{names: []string{"m21"}, about: "more devices than fit", run: crowded},
 	}
 }
 
@@ -90,6 +91,7 @@ type amounts struct {
 	density densityAmounts
 	memory  memoryAmounts
 	watch   watchAmounts
+	crowd   crowdAmounts
 
 	speakers int           // M13
 	cycles   int           // M14
@@ -126,6 +128,11 @@ type (
 		devices, speakers, browsers int
 		window                      time.Duration
 	}
+	// crowdAmounts are those of M21: devices, the turns of each, the time in which they begin, and the length of a reply.
+	crowdAmounts struct {
+		devices, turns int
+		spread, reply  time.Duration
+	}
 )
 
 func (s Size) amounts() amounts {
@@ -138,6 +145,7 @@ func (s Size) amounts() amounts {
 			density:  densityAmounts{least: 2, most: 2, step: 1, fine: 1},
 			memory:   memoryAmounts{idle: 5, speaking: 2, settle: 100 * time.Millisecond},
 			watch:    watchAmounts{devices: 4, speakers: 2, browsers: 2, window: time.Second},
+			crowd:    crowdAmounts{devices: 4, turns: 1, spread: 200 * time.Millisecond, reply: time.Second},
 			speakers: 2, cycles: 10, hellos: 5, healthy: 2, segments: 2, window: time.Second, profile: time.Second,
 		}
 	case Full:
@@ -148,6 +156,7 @@ func (s Size) amounts() amounts {
 			density:  densityAmounts{least: 20, most: 300, step: 20, fine: 5},
 			memory:   memoryAmounts{idle: 1000, speaking: 100, settle: 5 * time.Second},
 			watch:    watchAmounts{devices: 200, speakers: 50, browsers: 20, window: 40 * time.Second},
+			crowd:    crowdAmounts{devices: 200, turns: 3, spread: 6 * time.Second, reply: 11 * time.Second},
 			speakers: 50, cycles: 10000, hellos: 500, healthy: 49, segments: 30, window: 2 * time.Minute, profile: 20 * time.Second,
 		}
 	default:
@@ -158,6 +167,7 @@ func (s Size) amounts() amounts {
 			density:  densityAmounts{least: 20, most: 80, step: 20, fine: 20},
 			memory:   memoryAmounts{idle: 500, speaking: 50, settle: time.Second},
 			watch:    watchAmounts{devices: 200, speakers: 50, browsers: 20, window: 20 * time.Second},
+			crowd:    crowdAmounts{devices: 200, turns: 3, spread: 6 * time.Second, reply: 11 * time.Second},
 			speakers: 20, cycles: 200, hellos: 100, healthy: 49, segments: 10, window: 5 * time.Second, profile: 5 * time.Second,
 		}
 	}
