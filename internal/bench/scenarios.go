@@ -39,6 +39,7 @@ func scenarios() []scenario {
 		{names: []string{"m19"}, about: "recognisers that upload and that stream", both: true},
 		{names: []string{"m20"}, about: "the console, watched by browsers", needs: settings{last: "auth: {pairing: open}\n"}, run: watching},
 		{names: []string{"m21"}, about: "more devices than fit", run: crowded},
+		{names: []string{"m22"}, about: "beside the embedded engines", needs: settings{last: ownEngines}, run: embedded},
 	}
 }
 
