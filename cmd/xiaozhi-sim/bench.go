@@ -81,7 +81,9 @@ func parseBench(args []string, help io.Writer) (benchFlags, error) {
 	set.StringVar(&f.Dir, "pprof", "", message.Both("bench/flag-pprof"))
 	set.BoolVar(&f.NoPin, "no-pin", false, message.Both("bench/flag-no-pin"))
 	set.DurationVar(&f.Soak, "soak", 0, message.Both("bench/flag-soak"))
-	set.IntVar(&f.Devices, "devices", 50, message.Both("bench/flag-devices"))
+	set.IntVar(&f.Devices, "devices", 0, message.Both("bench/flag-devices"))
+	set.BoolVar(&f.Relative, "relative", false, message.Both("bench/flag-relative"))
+	set.StringVar(&f.Garbage, "gogc", "", message.Both("bench/flag-gogc"))
 	set.StringVar(&f.trouble, "trouble", "", message.Both("bench/flag-trouble"))
 	if err := parse(set, args, help, "bench/usage"); err != nil {
 		return f, err
@@ -109,7 +111,7 @@ func (f *benchFlags) check() error {
 	switch {
 	case f.Guard < 0 || f.Silence < 0 || f.Sentence < 0:
 		return errors.New(message.Both("bench/negative"))
-	case f.Runs < 1 || f.Devices < 1 || f.Soak < 0 || f.PID < 0 || f.Retries < 0:
+	case f.Runs < 1 || f.Devices < 0 || f.Soak < 0 || f.PID < 0 || f.Retries < 0:
 		return errors.New(message.Both("bench/counts"))
 	case f.URL == "" && (f.PID != 0 || f.Profiles != "" || f.Token != ""):
 		return errors.New(message.Both("bench/url"))

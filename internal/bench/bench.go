@@ -34,8 +34,11 @@ type Options struct {
 	Label   string   // name of the server in the report; empty: its URL
 
 	Soak    time.Duration // 0: no soak
-	Devices int           // of a soak; 0: 50
-	Log     io.Writer     // what goes on, line by line; nil: nothing
+	Devices int           // of a soak, of M12 and M13; 0: 50, and as Size says
+
+	Relative bool      // times are told as multiples of the bare encoding of a packet, on the server's core right after
+	Garbage  string    // GOGC of our own server; empty: as it sets it itself
+	Log      io.Writer // what goes on, line by line; nil: nothing
 }
 
 // Target names the server that is measured.
@@ -63,7 +66,7 @@ const OwnGuard = 105 * time.Millisecond
 const ownSilence = 700 * time.Millisecond
 
 func (o Options) withDefaults() Options {
-	o.Size, o.Runs, o.Devices = cmp.Or(o.Size, Small), max(o.Runs, 1), cmp.Or(o.Devices, 50)
+	o.Size, o.Runs = cmp.Or(o.Size, Small), max(o.Runs, 1)
 	o.Guard = max(cmp.Or(o.Guard, OwnGuard), 0)
 	if o.Log == nil {
 		o.Log = io.Discard
@@ -225,8 +228,18 @@ func (b *bench) one(ctx context.Context, s scenario, run int) []Figure {
 		}
 		figures[i] = figures[i].judged()
 	}
+	if b.o.Relative {
+		encode, err := r.bareEncode(bareFor, 1)
+		b.failed(name, err)
+		for i := range figures {
+			figures[i] = figures[i].relative(1000 * encode / packetsOfMinute)
+		}
+	}
 	return figures
 }
+
+// bareFor is how much sound is encoded for a relative report.
+const bareFor = 10 * time.Second
 
 func (b *bench) failed(name string, err error) {
 	if err == nil {
@@ -242,6 +255,10 @@ func (b *bench) rig(ctx context.Context, s scenario) (r *rig, err error) {
 		amounts: b.o.Size.amounts(), stubs: b.stubs, said: b.said, tolerance: forgiven, guard: b.o.Guard, sentences: b.o.Sentence,
 		quiet: cmp.Or(b.o.Silence, s.needs.commit, ownSilence),
 	}
+	if n := b.o.Devices; n > 0 {
+		r.speakers, r.memory.idle, r.memory.speaking = n, n, n
+	}
+	s.needs.garbage = b.o.Garbage
 	r.stubs.Set(Plan{})
 	if b.o.URL != "" {
 		r.target, err = find(ctx, b.o.URL, b.o.Token)

@@ -104,6 +104,29 @@ func unmeasured(metric, what, why string) Figure {
 	return Figure{Metric: metric, What: what, Note: why}
 }
 
+// relative tells a time as a multiple of the encoding of a packet, which takes so many ms. A goal in ms is none of that.
+func (f Figure) relative(encode float64) Figure {
+	in := map[string]float64{"s": 1000, "ms": 1, "µs": 0.001}[f.Unit] / encode
+	if in == 0 || !f.measured() {
+		return f
+	}
+	f.Unit, f.Goals, f.Verdict = "× encode", nil, NoGoal
+	f.Note = strings.TrimPrefix(fmt.Sprintf("%s; a packet is encoded in %s ms", f.Note, number(encode)), "; ")
+	if f.Value != nil {
+		v := *f.Value * in
+		f.Value = &v
+	}
+	if f.Numbers != nil {
+		n := *f.Numbers
+		for _, s := range []Stat{P50, P95, P99, Min, Max} {
+			*n.stat(s) *= in
+		}
+		f.Numbers = &n
+	}
+	f.Sample = mapped(f.Sample, func(v float64) float64 { return v * in })
+	return f
+}
+
 func (f Figure) asJitter() Figure { f.jitter = true; return f }
 func (f Figure) untimed() Figure  { f.Untimed = true; return f }
 func (f Figure) noted(format string, args ...any) Figure {

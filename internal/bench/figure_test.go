@@ -113,3 +113,17 @@ func TestSearch(t *testing.T) {
 		t.Errorf("a number that cannot be tried: %d, %v", got, err)
 	}
 }
+
+// TestRelative: times become multiples of a packet's encoding, and other figures stay what they are.
+func TestRelative(t *testing.T) {
+	f := sampled("M1", "x", []float64{1, 2, 3}, most(P50, 1)).judged().relative(0.5)
+	if f.Unit != "× encode" || f.Numbers.P50 != 4 || f.Numbers.Max != 6 || f.Sample[0] != 2 || f.Verdict != NoGoal {
+		t.Errorf("%+v %+v", f, *f.Numbers)
+	}
+	if f := single("M13", "x", "s", 1, 3).relative(0.5); *f.Value != 6000 {
+		t.Errorf("%v", *f.Value)
+	}
+	if f := single("M12", "x", "KiB", 1, 3, most(Value, 4)).judged().relative(0.5); *f.Value != 3 || f.Verdict != Pass {
+		t.Errorf("%+v", f)
+	}
+}

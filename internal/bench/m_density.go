@@ -171,6 +171,9 @@ func listenTo(ctx context.Context, all []*client, window time.Duration) (heard l
 	return heard, nil
 }
 
+// packetsOfMinute is how many packets of a reply a minute of sound is.
+const packetsOfMinute = float64(time.Minute / (60 * time.Millisecond))
+
 // work is M13: what a minute of speech costs the server's processor, beside
 // the bare encoding of the same sound on the same core.
 func work(ctx context.Context, r *rig) ([]Figure, error) {
@@ -189,14 +192,14 @@ func work(ctx context.Context, r *rig) ([]Figure, error) {
 		return nil, err
 	}
 	minutes := used.during.Minutes() * float64(len(devices))
-	packets := minutes * float64(time.Minute/audio.Reply.Frame)
+	packets := minutes * packetsOfMinute
 	bare, err1 := r.bareEncode(10*time.Second, 1)
 	turns, err2 := r.bareEncode(30*time.Second, len(devices))
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	perMinute := (used.user + used.kernel).Seconds() / minutes
-	codec := turns / float64(time.Minute/audio.Reply.Frame) // of a packet, in seconds
+	codec := turns / packetsOfMinute // of a packet, in seconds
 	micro := func(seconds float64) float64 { return 1e6 * seconds }
 	return []Figure{
 		single("M13", what, "s", len(devices), perMinute, most(Value, 0.6)).untimed(),

@@ -32,6 +32,8 @@ type settings struct {
 	store  string        // store.driver; empty: as it is usual
 	more   string        // lines of more sections of providers
 	last   string        // lines of more sections
+
+	garbage string // GOGC; empty: as the server sets it
 }
 
 // own is our server, started by the bench.
@@ -80,7 +82,7 @@ func (o *own) start(ctx context.Context, program, stubs string, core int, s sett
 	ctx, o.end = context.WithCancel(context.WithoutCancel(ctx)) // stop ends it
 	o.cmd = exec.CommandContext(ctx, program, "serve", "--config", config, "--data", filepath.Join(o.dir, "data"),
 		"--listen", "127.0.0.1:0", "--pprof", "127.0.0.1:0")
-	o.cmd.Dir, o.cmd.Stdout, o.cmd.Stderr, o.cmd.Env = o.dir, out, out, environment(os.Environ())
+	o.cmd.Dir, o.cmd.Stdout, o.cmd.Stderr, o.cmd.Env = o.dir, out, out, s.environment(os.Environ())
 	o.cmd.Cancel, o.cmd.WaitDelay = func() error { return o.cmd.Process.Signal(syscall.SIGTERM) }, stopLimit
 	if err := onCore(core, o.cmd.Start); err != nil {
 		o.end()
@@ -94,12 +96,16 @@ func (o *own) start(ctx context.Context, program, stubs string, core int, s sett
 }
 
 // environment is that of this process without what would change the server.
-func environment(from []string) []string {
-	return slices.DeleteFunc(from, func(kv string) bool {
+func (s settings) environment(from []string) []string {
+	env := slices.DeleteFunc(from, func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
 		return strings.HasPrefix(key, "XIAOZHI_") || strings.HasPrefix(key, "OPENAI_") || strings.HasSuffix(key, "_API_KEY") ||
 			key == "GOMAXPROCS" || key == "GOGC"
 	})
+	if s.garbage != "" {
+		env = append(env, "GOGC="+s.garbage)
+	}
+	return env
 }
 
 // config is the server's config.yaml.

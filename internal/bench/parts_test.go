@@ -71,7 +71,10 @@ func TestWake(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	from := []string{"PATH=/bin", "XIAOZHI_LLM=x", "OPENAI_BASE_URL=x", "DEEPSEEK_API_KEY=x", "GOMAXPROCS=8", "GOGC=off", "HOME=/h"}
-	if got := environment(from); !slices.Equal(got, []string{"PATH=/bin", "HOME=/h"}) {
+	if got := (settings{}).environment(slices.Clone(from)); !slices.Equal(got, []string{"PATH=/bin", "HOME=/h"}) {
+		t.Errorf("%v", got)
+	}
+	if got := (settings{garbage: "40"}).environment(from); !slices.Equal(got, []string{"PATH=/bin", "HOME=/h", "GOGC=40"}) {
 		t.Errorf("%v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,7 @@ type tally struct {
 // A device that got stuck, and a broken rule of the device protocol, are an error.
 func Soak(ctx context.Context, o Options, out io.Writer) (err error) {
 	o = o.withDefaults()
+	o.Devices = cmp.Or(o.Devices, 50)
 	b, err := newBench(o)
 	if err != nil {
 		return err
