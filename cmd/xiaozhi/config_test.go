@@ -108,6 +108,9 @@ func TestConfigOfServer(t *testing.T) {
 			t.Errorf("%q: exit %d: %s", test.line, code, said)
 		}
 	}
+	if code, said := configured(t, "import", change); code != 1 || !strings.Contains(said, "--server") {
+		t.Errorf("beside a server that was not asked: exit %d: %s", code, said)
+	}
 	if code := end(); code != 0 {
 		t.Errorf("the server ended with %d", code)
 	}

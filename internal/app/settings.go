@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"slices"
 
 	"xiaozhi/internal/account"
@@ -13,6 +14,7 @@ import (
 	"xiaozhi/internal/doctor"
 	"xiaozhi/internal/sealed"
 	"xiaozhi/internal/settings"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/providers/openai"
 	"xiaozhi/store"
 )
@@ -154,6 +156,18 @@ func LoadSettings(ctx context.Context, o config.Options) (*config.Config, []conf
 	return both.Current(), warnings, nil
 }
 
+// unused returns an error if a server uses a data folder: it would not know of what is changed beside it, and change nothing more.
+func unused(data string) error {
+	unlock, err := store.Lock(filepath.Join(data, databaseFile))
+	if e, locked := errors.AsType[*store.LockedError](err); locked {
+		return errors.New(message.Both("settings/server-runs", data, e.PID))
+	}
+	if err == nil {
+		unlock()
+	}
+	return nil // what else is wrong is said when the store is opened
+}
+
 // OpenSettings reads the files with what people have set, for a command, beside a running server or without one. To change
 // them, which nothing builds or watches then, the store is made if it is not there. Close must be called at the end.
 func OpenSettings(ctx context.Context, cfg *config.Config, data string, change bool) (f *FolderSettings, err error) {
@@ -165,7 +179,9 @@ func OpenSettings(ctx context.Context, cfg *config.Config, data string, change b
 		o := storeOptions(cfg, data, log)
 		o.Tool = true
 		if err = makeDataDir(data); err == nil {
-			kept, err = openChecked(ctx, data, o)
+			if err = unused(data); err == nil {
+				kept, err = openChecked(ctx, data, o)
+			}
 		}
 	default:
 		kept, err = look(ctx, cfg, data, log)
