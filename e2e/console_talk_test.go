@@ -84,6 +84,11 @@ func answeredAloud(t *testing.T, tab *browsertest.Tab, all bool) {
 	}
 }
 
+// endsBy has the next connection of a page end at once by a code, as a server ends one, with a reason for its log.
+func endsBy(code int, reason string) string {
+	return fmt.Sprintf(`dispatchEvent(new Event("pagehide")), window.WebSocket = class { static OPEN = 1; constructor() { setTimeout(() => this.onclose({ code: %d, reason: %q })); } close() {} send() {} }, ""`, code, reason)
+}
+
 // TestTalkPage talks by the page as a person would, and measures what the browser gives to the loudspeaker.
 func TestTalkPage(t *testing.T) {
 	t.Parallel()
@@ -127,6 +132,9 @@ func TestTalkPage(t *testing.T) {
 		answeredAloud(t, tab, false)
 		tab.Click(`[data-talk="free"]`)
 		tab.Await(`document.querySelector('[data-talk="light"]').hidden`)
+		tab.Text(endsBy(1011, "conversation cannot start"))
+		tab.Type(`[data-talk="text"]`, "hello\r")
+		tab.Await(`document.querySelector('[data-talk="trouble"]').textContent === "连接已断开：服务器内部出错，详情见服务器日志。再次说话或输入即可重新连接。"`)
 		tab.Clean()
 	})
 	t.Run("interruption", func(t *testing.T) {

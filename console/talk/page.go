@@ -91,7 +91,7 @@ var faces = []string{
 // words are what the script says.
 var words = []string{
 	"talk/state-off", "talk/state-connecting", "talk/state-idle", "talk/state-listening", "talk/state-thinking", "talk/state-speaking", "talk/push", "talk/push-on", "talk/buffer", "talk/codec", "talk/frames",
-	"talk/no-opus", "talk/no-pcm", "talk/codec-failed", "talk/lost", "talk/shut", "talk/closed", "talk/said-user", "talk/said-server", "talk/tool-remove", "talk/how-answer", "talk/how-late", "talk/how-wrong", "talk/how-bad", "talk/how-never",
+	"talk/no-opus", "talk/no-pcm", "talk/codec-failed", "talk/lost", "talk/closed", "talk/end-1000", "talk/end-1001", "talk/end-1002", "talk/end-1005", "talk/end-1006", "talk/end-1008", "talk/end-1009", "talk/end-1011", "talk/end-1013", "talk/said-user", "talk/said-server", "talk/tool-remove", "talk/how-answer", "talk/how-late", "talk/how-wrong", "talk/how-bad", "talk/how-never",
 }
 
 func (p *Page) show(w http.ResponseWriter, r *http.Request) {

@@ -113,7 +113,7 @@ function greet(url, ms) {
       session = message.session_id;
       try { agree(message.audio_params || {}, ms); done(); } catch (err) { failed(err); }
     };
-    ws.onclose = ({ code, reason }) => { if (ws === socket) { closed(code, reason); } failed(new Error(reason || words("lost"))); };
+    ws.onclose = ({ code }) => { if (ws === socket) { closed(code); } failed(new Error(ended(code))); };
   });
 }
 
@@ -135,15 +135,18 @@ function agree({ format, sample_rate: rate }, ms) {
   $("codec").textContent = words("codec", codec.name, ms || 60);
 }
 
-function closed(code, reason) {
+function closed(code) {
   if (push || free) { release(); }
   codec?.close();
   codec = null;
   speaker.drop();
   tools.stop();
   enter("off");
-  if (code !== 1000) { say(words(code === 1008 ? "shut" : "closed", reason || String(code))); }
+  if (code !== 1000) { say(ended(code)); }
 }
+
+// ended says by its code why a connection has ended; the server's reason is English.
+const ended = (code) => words("closed", words("end-" + code));
 
 function send(message) {
   message.session_id = session;

@@ -137,6 +137,6 @@ func (d *Devices) Met(r connection.Report) {
 	case r.Hello != nil:
 		d.Log.Greets(contact.Greeting{Device: id, Message: contact.Plain(r.Raw), Odd: r.Hello.Odd, HasMCP: r.Hello.MCP, Busy: r.Busy})
 	case r.End != nil:
-		d.Log.Leaves(contact.End{Device: id, Serial: r.Serial, Why: reason(r.End.Text), NoWord: r.End == connection.ErrNoHello, Gone: r.End.Gone})
+		d.Log.Leaves(contact.End{Device: id, Serial: r.Serial, Why: reason(r.End), NoWord: r.End == connection.ErrNoHello, Gone: r.End.Gone})
 	}
 }

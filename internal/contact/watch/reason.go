@@ -8,8 +8,12 @@ import (
 	"xiaozhi/internal/contact"
 )
 
-// reason says why a connection has ended. What is no usual end is said as the log does.
-func reason(text string) contact.Why {
+// reason says why a connection has ended. The server's own faults are all one: the log tells them apart. What is no usual end is said
+// as the log does.
+func reason(end *connection.Reason) contact.Why {
+	if end.Kind == connection.Internal {
+		return contact.Say("contact/end-fault")
+	}
 	id := map[string]string{
 		"too many long messages of devices are being read":                              "contact/end-long",
 		"conversation hung up":                                                          "contact/end-over",
@@ -36,9 +40,9 @@ func reason(text string) contact.Why {
 		"message too big":                                                               "contact/end-big",
 		"pcm is 16000 Hz, 1 channel, frames of 60 ms, framing 1 (docs/protocol.md 4.6)": "contact/end-pcm",
 		"a message of pcm is 2 to 3840 bytes, an even number (docs/protocol.md 4.6)":    "contact/end-pcm",
-	}[text]
+	}[end.Text]
 	if id == "" {
-		return contact.Quoted(text)
+		return contact.Quoted(end.Text)
 	}
 	return contact.Say(id)
 }
@@ -46,7 +50,7 @@ func reason(text string) contact.Why {
 // cause says why a turn has ended before all of it was heard.
 func cause(err error) contact.Why {
 	if ended, ok := errors.AsType[*connection.Reason](err); ok {
-		return reason(ended.Text)
+		return reason(ended)
 	}
 	for _, known := range []struct {
 		err error

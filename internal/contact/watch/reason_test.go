@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"xiaozhi/agent/turn"
@@ -31,10 +32,14 @@ func TestReasonsInBothLanguages(t *testing.T) {
 		}
 		for _, m := range regexp.MustCompile(`Reason\{\s*Text: "([^"]+)"`).FindAllSubmatch(source, -1) {
 			found++
-			if why := reason(string(m[1])); why.ID == "contact/said" || why.In(text.English) == why.In(text.Chinese) {
+			if why := reason(&connection.Reason{Text: string(m[1])}); why.ID == "contact/said" || why.In(text.English) == why.In(text.Chinese) {
 				t.Errorf("%s: %q is said as %q", file, m[1], why.In(text.Chinese))
 			}
 		}
+	}
+	fault := reason(&connection.Reason{Text: "panic in reader", Kind: connection.Internal})
+	if en, zh := fault.In(text.English), fault.In(text.Chinese); !strings.Contains(en, "went wrong in the server") || !strings.Contains(zh, "服务器内部出错") {
+		t.Errorf("a fault of the server is said as %q and %q", en, zh)
 	}
 	if found < 20 {
 		t.Errorf("only %d ends of connections were found", found)
