@@ -48,6 +48,7 @@ type Settings struct {
 	now       state
 	held      *Held
 	watch     *watch
+	unproven  *state // before the newest, whose minute the last program did not see the end of; nil: none
 	followers []func()
 }
 
@@ -114,6 +115,7 @@ func (s *Settings) start(ctx context.Context, newest store.SettingsRevision) (wa
 		s.now.set = layer{}
 	} else if !s.o.Without || newest.ID == 0 {
 		if s.now.config, warnings, err = s.from.load(ctx, s.now.set, newest.ID); err == nil {
+			s.unproven = s.beforeNew(ctx, newest)
 			return warnings, nil
 		}
 		held.Problems = problemsOf(err)
@@ -132,6 +134,18 @@ func (s *Settings) start(ctx context.Context, newest store.SettingsRevision) (wa
 	}
 	s.now.config, warnings, err = s.from.load(ctx, layer{}, 0)
 	return warnings, err
+}
+
+// beforeNew returns what was in force before a revision that is so young that its watch did not end; nil: it did, or cannot begin.
+func (s *Settings) beforeNew(ctx context.Context, newest store.SettingsRevision) *state {
+	if s.o.Look || newest.ID == 0 || Kind(newest.Kind) == KindAutomatic || time.Since(newest.At) >= watchTime {
+		return nil
+	}
+	set, _, err := s.past.one(ctx, newest.BaseID)
+	if err != nil {
+		return nil
+	}
+	return &state{revision: newest.BaseID, set: set}
 }
 
 // lastTried is how many revisions are tried in the place of one that is not valid.
@@ -156,11 +170,16 @@ func (s *Settings) lastGood(ctx context.Context, before int) bool {
 	return false
 }
 
-// Run gives the machine of the server that runs, from when on the settings can be changed.
+// Run gives the machine of the server that runs, from when on the settings can be changed. A watch that the end of the last
+// program has cut short begins anew.
 func (s *Settings) Run(m Machine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.machine = m
+	if s.unproven != nil {
+		s.observe(s.now.revision, *s.unproven, Health{}, nil)
+		s.watch.anew, s.unproven = true, nil
+	}
 }
 
 // Close drops what is planned and ends the watch. The machine is not asked afterwards. It may be called again.

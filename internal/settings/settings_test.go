@@ -389,6 +389,49 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestWatchGoesOn: a change that the program does not see the end of the watch of is watched anew by the next one, which is not
+// ready at once; one that has stood its time is not.
+func TestWatchGoesOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		after time.Duration
+		then  func(h *Health)
+		back  bool
+	}{
+		"not ready any more": {10 * time.Second, func(h *Health) { h.Ready = false }, true},
+		"every turn fails":   {10 * time.Second, func(h *Health) { h.Turns, h.Streak, h.Fault = 2, 2, "401" }, true},
+		"all is well":        {10 * time.Second, func(*Health) {}, false},
+		"it is an old one":   {2 * watchTime, func(h *Health) { h.Ready = false }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := start(t, "", "")
+				defer b.end()
+				b.change(anna(), 0, set("agent.name", "Good"))
+				time.Sleep(2 * watchTime)
+				b.change(anna(), 1, set("agent.name", "Bad"))
+				time.Sleep(test.after)
+				b.machine.does(func(h *Health) { h.Ready = false })
+				b.restart(b.o.Sources, false)
+				if w := b.Watching(); (w == nil) != (test.after > watchTime) || w != nil && w.Revision != 2 {
+					t.Errorf("%+v is watched", w)
+				}
+				time.Sleep(watchTime / 4)
+				b.machine.does(func(h *Health) { h.Ready = true })
+				time.Sleep(watchTime / 4)
+				if b.Current().Agent.Name != "Bad" {
+					t.Error("taken back because it was not ready at once")
+				}
+				b.machine.does(test.then)
+				time.Sleep(watchTime)
+				synctest.Wait()
+				if back := b.Current().Agent.Name == "Good"; back != test.back || b.Watching() != nil {
+					t.Errorf("%s is in force, in revision %d", b.Current().Agent.Name, b.Revision())
+				}
+			})
+		})
+	}
+}
+
 // TestWatchedTwice changes something while the change before is not proven: both are taken back, one after the other.
 func TestWatchedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

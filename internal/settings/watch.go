@@ -26,6 +26,7 @@ type watch struct {
 
 	was    state  // that is gone back to
 	before Health // with that
+	anew   bool   // the program has just started: what is not ready yet does no worse
 	beyond *watch // that went on when the change came, whose change is not proven either
 	stop   context.CancelFunc
 }
@@ -106,6 +107,7 @@ func (s *Settings) follow(ctx context.Context, m Machine, w *watch) {
 func (s *Settings) progress(w *watch, now Health) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w.before.Ready = w.before.Ready || w.anew && now.Ready
 	turns := now.Turns - w.before.Turns
 	changed := turns != w.Turns
 	w.Turns, w.Failed = turns, min(now.Streak, turns)
