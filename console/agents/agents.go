@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -258,7 +259,7 @@ func (p *Page) undo(r *http.Request, name string) *undo {
 
 // fail answers for what cannot be shown.
 func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if p.site.Reason(r, err) != "" {
+	if p.site.Reason(r, err) != "" && !errors.Is(err, account.ErrPageBad) {
 		p.site.NotFound(w, r)
 		return
 	}

@@ -44,7 +44,8 @@ type editor struct {
 	Silent   string // why Clip has no sound
 	Conflict *conflict
 	Past     []roster.Agent
-	Set      []change // of one that cannot be changed here
+	Shown    ui.Rows[roster.Agent] // of those
+	Set      []change              // of one that cannot be changed here
 }
 
 // prompt is one that has a name.
@@ -167,7 +168,9 @@ func (p *Page) editor(r *http.Request) (*editor, error) {
 	a.Trouble = p.trouble(r, a)
 	e := &editor{Agent: a, Base: a.Rev, Mine: mayChange(access.PersonOf(r), a), Here: here(name)}
 	if a.Rev > 0 {
-		e.Past, err = p.o.Book.Past(r, name)
+		if e.Past, err = p.o.Book.Past(r, name); err == nil {
+			e.Shown, err = versions(r, e)
+		}
 	}
 	return e, err
 }

@@ -1,9 +1,11 @@
 package agents
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
@@ -20,6 +22,17 @@ type past struct {
 	Gone   bool
 	Mine   bool
 	Here   string
+}
+
+// versions takes those of an agent that an address asks for.
+func versions(r *http.Request, e *editor) (ui.Rows[roster.Agent], error) {
+	return ui.List[roster.Agent]{
+		Path: e.Here, Name: "past", Newest: true,
+		Key: func(a roster.Agent) string {
+			return access.Before(cmp.Or(a.At, &time.Time{}).UTC(), strconv.Itoa(a.Rev))
+		},
+		Text: func(a roster.Agent) string { return strconv.Itoa(a.Rev) + " " + a.By + " " + a.Note },
+	}.Page(r, e.Past, nil)
 }
 
 // found returns the revision that a request names, and all others.

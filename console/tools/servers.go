@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"xiaozhi/console/ui"
@@ -34,7 +35,7 @@ func (s server) Tail() []string {
 
 // fleetState is the page of other people's servers.
 type fleetState struct {
-	Servers []server
+	Servers ui.Rows[server]
 	Off     []server // that are switched off
 	Tried   *tried
 	New     string // path of the form of a new one; "": none can be added
@@ -49,18 +50,27 @@ type tried struct {
 	Error string
 }
 
-// fleet fills the page.
-func (p *Page) fleet(_ *http.Request, t *tried) fleetState {
+// fleet fills the page. The error is of the place in the list that an address names.
+func (p *Page) fleet(r *http.Request, t *tried) (fleetState, error) {
 	s := fleetState{Tried: t}
+	var known []server
 	for _, now := range p.from.Servers() {
 		one := serverOf(now)
 		if p.set != nil && now.From == external.InSettings {
 			one.Edit = editPath + "?" + url.Values{"name": {now.Name}}.Encode()
 		}
-		s.Servers = append(s.Servers, one)
+		known = append(known, one)
 	}
+	var err error
+	s.Servers, err = ui.List[server]{
+		Path: serversPath,
+		Key:  func(one server) string { return one.Name + " " + one.Device },
+		Text: func(one server) string {
+			return strings.Join([]string{one.Name, one.Where, one.Device, one.About, p.site.Say(r, one.Word)}, " ")
+		},
+	}.Page(r, known, nil)
 	if p.set == nil {
-		return s
+		return s, err
 	}
 	s.New = editPath
 	all := p.set.Current().Tools.External.MCPServers
@@ -69,7 +79,7 @@ func (p *Page) fleet(_ *http.Request, t *tried) fleetState {
 			s.Off = append(s.Off, server{Status: external.Status{Name: name}, Edit: editPath + "?" + url.Values{"name": {name}}.Encode()})
 		}
 	}
-	return s
+	return s, err
 }
 
 // serverOf words the state of a server.
@@ -113,7 +123,13 @@ func serverOf(now external.Status) server {
 func (p *Page) servers(w http.ResponseWriter, r *http.Request) { p.showServers(w, r, nil, nil) }
 
 func (p *Page) showServers(w http.ResponseWriter, r *http.Request, f *ui.Form, t *tried) {
-	p.site.Show(w, r, "tools-servers", ui.Content{Title: p.site.Say(r, "tools/servers"), Data: p.fleet(r, t), Form: f})
+	s, err := p.fleet(r, t)
+	c := ui.Content{Title: p.site.Say(r, "tools/servers"), Data: s, Form: f}
+	if err != nil {
+		p.site.Failed(w, r, "tools-servers", c, err)
+		return
+	}
+	p.site.Show(w, r, "tools-servers", c)
 }
 
 // testTime limits a test.

@@ -136,7 +136,11 @@ func (p *Page) Topics() []live.Topic {
 			return []live.Part{{ID: "tools", HTML: html}}, err
 		}},
 		{Name: TopicServers, Need: owners, Parts: func(r *http.Request, _ string) ([]live.Part, error) {
-			html, err := p.site.Fragment(r, "tools-server-list", p.fleet(r, nil))
+			s, err := p.fleet(r, nil)
+			if err != nil {
+				return nil, err
+			}
+			html, err := p.site.Fragment(r, "tools-server-list", s)
 			return []live.Part{{ID: "servers", HTML: html}}, err
 		}},
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"xiaozhi/internal/account"
+	"xiaozhi/internal/roster"
 	"xiaozhi/store"
 )
 
@@ -106,7 +107,7 @@ func TestPlacesInLists(t *testing.T) {
 	for _, list := range []string{
 		"devices?q=lamp&after=soon", "conversations?text=lamp&before=soon", "conversations?text=lamp&slower=soon", "tools?q=lamp&source=soon", "tools/calls?tool=lamp&before=soon",
 		"tools/calls?tool=lamp&failed=soon", "doctor?q=lamp&before=soon", "users?q=lamp&after=%00", "log?q=lamp&before=soon", "log/server?q=lamp&after=soon", "log/server?q=lamp&level=soon",
-		"settings?q=lamp&after=%00", "settings/-/revisions?q=lamp&before=soon", "settings/-/revisions?q=lamp&before=-1", "users/me?tokens-q=lamp&tokens-after=soon",
+		"settings?q=lamp&after=%00", "settings/-/revisions?q=lamp&before=soon", "settings/-/revisions?q=lamp&before=-1", "tools/servers?q=lamp&after=%00", "users/me?tokens-q=lamp&tokens-after=soon",
 	} {
 		page, _, _ := strings.Cut(list, "?")
 		w := c.ask("/console/"+list, nil)
@@ -117,13 +118,18 @@ func TestPlacesInLists(t *testing.T) {
 	}
 }
 
-// TestLongLists: what was done, the settings and their changes, and the server's log are walked and searched from the newest to the oldest.
+// TestLongLists: what was done, the settings, the versions of an agent and the server's log are walked and searched from the newest to the oldest.
 func TestLongLists(t *testing.T) {
 	a, h := builtApp(t, t.TempDir(), "{}")
 	defer a.Close()
 	c := enter(t, a, h, map[string]account.Role{"olga": account.Owner})["olga"]
 	for i := range 700 {
 		if err := a.stored.Audit.Add(t.Context(), store.Act{Who: "robot", Via: "test", Act: fmt.Sprintf("lamp.%d", i%7), Object: fmt.Sprintf("m%03d", i), OK: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 60 {
+		if _, err := a.crew.roster.Save(t.Context(), roster.Author{Name: "olga", Note: fmt.Sprintf("arr %d.", i)}, "pirate", i, fmt.Appendf(nil, `{"prompt_text":"Say arr %d."}`, i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,11 +144,17 @@ func TestLongLists(t *testing.T) {
 		{"/console/log?q=m001", `<td>(m\d+) `, []int{1}},
 		{"/console/log/server?q=blinks", `blinks&#34; n=(\d+)`, []int{500, 500, 100}},
 		{"/console/log/server?q=odd%3D1", `blinks&#34; n=(\d+)`, []int{500, 50}},
+		{"/console/agents/pirate", `<a href="/console/agents/pirate/(\d+)">`, []int{50, 10}},
+		{"/console/agents/pirate?past-q=arr+7", `<a href="/console/agents/pirate/(\d+)">`, []int{1}},
 		{"/console/settings?q=a", `<a href="/console/settings/\w+#k-([^"]+)"`, nil},
 	} {
+		part := "<main"
+		if strings.Contains(l.path, "pirate") {
+			part = `id="past"`
+		}
 		var all []string
-		pages := c.walk(l.path, "<main", regexp.MustCompile(l.row))
-		if len(pages) < max(2, len(l.pages)) && !strings.HasSuffix(l.path, "m001") {
+		pages := c.walk(l.path, part, regexp.MustCompile(l.row))
+		if len(pages) < max(2, len(l.pages)) && len(l.pages) != 1 {
 			t.Errorf("%s: %d pages", l.path, len(pages))
 		}
 		for i, page := range pages {
@@ -155,5 +167,6 @@ func TestLongLists(t *testing.T) {
 			t.Errorf("%s: of %d rows some stand there twice", l.path, len(all))
 		}
 	}
+	c.expect("/console/agents/pirate?past-after=soon", nil, 400, "no such place")
 	c.expect("/console/log?q=nothing+like+this", nil, 200, "Nothing here has this in it.")
 }
