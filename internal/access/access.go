@@ -214,7 +214,7 @@ const maxRequest = 1 << 20
 // Mux returns a handler of all routes, or says which one declares itself wrongly. It sets the headers of [Guard.Headers].
 func (g *Guard) Mux(routes []Route) (http.Handler, error) {
 	mux := http.NewServeMux()
-	for _, r := range routes {
+	for _, r := range append(slices.Clip(routes), Route{Pattern: programs, For: Anyone, Handler: elsewhere(mux)}) {
 		if err := r.check(); err != nil {
 			return nil, fmt.Errorf("route %q: %w", r.Pattern, err)
 		}
@@ -239,7 +239,7 @@ func ofPeople(pattern string) bool {
 	if !ok {
 		path = pattern
 	}
-	return path == "/{$}" || strings.HasPrefix(path, "/console") || strings.HasPrefix(path, "/api/v1/")
+	return path == "/{$}" || strings.HasPrefix(path, "/console") || strings.HasPrefix(path, programs)
 }
 
 // bounded lets nobody send more than so many bytes.

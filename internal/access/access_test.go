@@ -211,10 +211,31 @@ func TestOtherPages(t *testing.T) {
 		{"login by another page", "POST /api/v1/login", "{}", 403, []request{with("Origin", "http://evil.example")}},
 		{"login by a form", "POST /api/v1/login", "{}", 415, []request{with("Content-Type", "text/plain")}},
 		{"logout by a link", "GET /api/v1/logout", "", 405, []request{just}},
+		{"another name", "GET /api/v1/nothing", "", 421, []request{func(q *http.Request) { q.Host = "evil.example" }}},
 		{"large", "POST /api/v1/login", `{"name":"` + strings.Repeat("x", maxBody) + `"}`, 400, nil},
 	} {
 		if w := ask(mux, c.pattern, c.body, c.how...); w.Code != c.want {
 			t.Errorf("%s: %d %s, want %d", c.name, w.Code, w.Body, c.want)
+		}
+	}
+}
+
+// TestNoSuchPath: a program that asks at a path that there is not, or by another method, reads so in JSON, and which ones are taken.
+func TestNoSuchPath(t *testing.T) {
+	r := newRig(t)
+	mux := r.mux(append(r.guard.Routes(), Route{Pattern: "/", For: Anyone, Handler: http.NotFoundHandler()})...)
+	for request, want := range map[string]struct {
+		status      int
+		code, allow string
+	}{
+		"GET /api/v1/nothing":   {404, "access/no-path", ""},
+		"POST /api/v1/":         {404, "access/no-path", ""},
+		"PUT /api/v1/login":     {405, "access/method", "POST"},
+		"OPTIONS /api/v1/users": {405, "access/method", "GET, POST"},
+	} {
+		w := ask(mux, request, "")
+		if w.Code != want.status || w.Header().Get("Allow") != want.allow || !strings.Contains(w.Body.String(), `"code":"`+want.code+`"`) || w.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d %v %s", request, w.Code, w.Header(), w.Body)
 		}
 	}
 }
