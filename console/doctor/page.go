@@ -315,7 +315,7 @@ type contactState struct {
 	Sent    string           // in the step that was asked for
 	SentIn  contact.Why      // its title
 	Sound   microphone
-	Hears   bool // it says who it is and has called: what its microphone sends can be heard
+	Hears   bool // it is known: what its microphone sends can be heard
 }
 
 // step is one of the twelve.
@@ -337,7 +337,7 @@ func (p *Page) contactState(r *http.Request, id string) contactState {
 	d := p.from.Doctor()
 	s := contactState{Name: p.from.Name(id), Owner: access.PersonOf(r).Is(account.Owner), Path: p.contactPath(id), Topic: TopicContact + ":" + id}
 	s.Contact, s.Called = d.Contact(r.Context(), id)
-	s.Hears = s.Called && !contact.IsNameless(id)
+	s.Hears = s.Called && s.Known
 	s.Sound = p.microphone(id)
 	if s.Level != nil {
 		s.Loud = strconv.FormatFloat(*s.Level, 'f', 0, 64)

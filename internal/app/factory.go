@@ -83,12 +83,13 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	return c, nil
 }
 
-// watched watches the contact of a device. Its sound is kept where that of its turns is, or for a person who asks for it.
+// watched watches the contact of a device. Its sound is kept where that of its turns is, or for a person who asks for it; never that of
+// an unknown one.
 func watched(a *App, s wire.Session) *watch.Talk {
-	if s.Private {
+	if s.Private || s.Unknown {
 		return a.seen.devices.PrivateTalk(s.DeviceID)
 	}
-	return a.seen.devices.Talk(s.DeviceID, func() bool { return !s.Unknown && keepsSound(a, s.DeviceID) })
+	return a.seen.devices.Talk(s.DeviceID, func() bool { return keepsSound(a, s.DeviceID) })
 }
 
 // optionsOf returns the options of the conversations of a device at a time.
