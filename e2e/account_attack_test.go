@@ -580,7 +580,7 @@ func TestOddRequests(t *testing.T) {
 		{"another site that hides", "POST /api/v1/users", add, 403, []func(*http.Request){only, header("Origin", "null"), header("Sec-Fetch-Site", "cross-site")}},
 		{"a form", "POST /api/v1/users", add, 415, []func(*http.Request){s.with(owner), header("Content-Type", "text/plain")}},
 		{"a form that is posted", "POST /api/v1/login", "name=olga", 415, []func(*http.Request){header("Content-Type", "application/x-www-form-urlencoded")}},
-		{"a link", "GET /api/v1/logout", "", 404, []func(*http.Request){only}},
+		{"a link", "GET /api/v1/logout", "", 405, []func(*http.Request){only}},
 		{"a name that leads here", "GET /api/v1/users", "", 421, []func(*http.Request){only, host("evil.example")}},
 		{"a name that looks like ours", "POST /api/v1/login", credentials("", "olga", goodPassword), 421, []func(*http.Request){host("127.0.0.1.evil.example")}},
 		{"a body too large", "POST /api/v1/users", `{"name":"` + strings.Repeat("x", 70<<10) + `"}`, 400, []func(*http.Request){s.with(owner)}},
