@@ -25,7 +25,7 @@ type all struct {
 }
 
 func (p *Page) users(w http.ResponseWriter, r *http.Request, f *ui.Form, o once) {
-	a := all{Once: o, Roles: account.Roles(), Me: access.PersonOf(r).Name, Base: base(r)}
+	a := all{Once: o, Roles: account.Roles(), Me: access.PersonOf(r).Name, Base: p.base(r)}
 	c := ui.Content{Title: p.site.Say(r, "people/users"), Data: &a, Form: f}
 	if err := p.fill(r, &a); err != nil {
 		p.site.Failed(w, r, "users", c, err)
@@ -56,9 +56,9 @@ func (p *Page) fill(r *http.Request, a *all) error {
 }
 
 // base is the address of this server as the browser knows it.
-func base(r *http.Request) string {
+func (p *Page) base(r *http.Request) string {
 	scheme := "http://"
-	if r.TLS != nil {
+	if p.door.Secure(r) {
 		scheme = "https://"
 	}
 	return scheme + r.Host

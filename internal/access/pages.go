@@ -30,6 +30,9 @@ func alien(r *http.Request, foreign *http.CrossOriginProtection) bool {
 // From tells where a request comes from, behind a trusted proxy too.
 func (g Door) From(r *http.Request) account.Origin { return g.from(r) }
 
+// Secure reports whether the browser came by https, behind a trusted proxy too.
+func (g Door) Secure(r *http.Request) bool { return g.o.Secure(r) }
+
 // Now returns who asks as they are at this moment: with another role than before, or [account.ErrNoSession].
 func (g Door) Now(r *http.Request) (account.Person, error) {
 	p, err := g.who(r)
