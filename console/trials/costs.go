@@ -13,6 +13,7 @@ import (
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/lab"
+	"xiaozhi/internal/text"
 	"xiaozhi/store"
 )
 
@@ -66,7 +67,7 @@ func (p *Page) showCosts(w http.ResponseWriter, r *http.Request) {
 		}
 		var err error
 		if d.Costs, err = p.o.Lab.Costs(r.Context(), q); err != nil {
-			if d.Wrong = p.site.Reason(r, err); d.Wrong == "" {
+			if d.Wrong = text.Sentence(p.site.Reason(r, err)); d.Wrong == "" {
 				p.site.Refused(w, r, err)
 				return
 			}

@@ -212,10 +212,14 @@ func TestOwnAccount(t *testing.T) {
 	for _, name := range []string{"ann", "ANN"} {
 		c.expect("/console/users", url.Values{"do": {"delete"}, "name": {name}}, 422, "your own account")
 	}
+	if n := strings.Count(c.ask("/console/users", nil).Body.String(), `value="delete"`); n != 1 {
+		t.Errorf("%d accounts can be deleted, and one's own cannot", n)
+	}
 	c.expect("/console/users", url.Values{"do": {"disable"}, "name": {"bob"}}, 303, "/console/users")
 	c.expect("/console/users", url.Values{"do": {"enable"}, "name": {"bob"}}, 303, "/console/users")
 	c.expect("/console/log", nil, 200, "user.disable")
 	c.expect("/console/log?before=x", nil, 400, "")
+	c.expect("/console/costs?from=9999-01-01&to=0001-01-01", nil, 200, "The period must be")
 	c.expect("/console/log/server?level=warn&q=%3Cscript%3E", nil, 200, "no such line")
 
 	b := &pageClient{t, h, map[string]*http.Cookie{}}
