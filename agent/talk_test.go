@@ -198,7 +198,7 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 	}
 	o := Options{
 		VAD: energyVAD{detectors}, ASR: s.asr, LLM: s.llm, TTS: s.tts, Prompts: set, Devices: NewDevices(), Features: allFeatures(&s.music),
-		NoChinese: true, Zone: time.UTC,
+		NoChinese: true, Zone: time.UTC, Coding: audio.Coding{Bitrate: 24000, Complexity: 1}, // soon encoded
 		Log: debugLog(&s.log),
 	}
 	if s.duplex != nil {
