@@ -344,7 +344,7 @@ func TestBookSleep(t *testing.T) {
 // devices that are away are missed, and cost no goroutine.
 func TestBookManyDevices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const devices, each = 500, 20
+		const devices, each = 200, 20
 		b := New(t.Context(), Options{})
 		defer b.Close()
 		var all []*speaker
