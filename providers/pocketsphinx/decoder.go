@@ -3,10 +3,13 @@ package pocketsphinx
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // mainSearch is the C library's name of the search that a decoder was loaded with.
@@ -58,11 +61,14 @@ var loading sync.Mutex
 func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error) {
 	loading.Lock()
 	defer loading.Unlock()
+	from, before := time.Now(), resident()
 	d := &decoder{log: log}
 	defer func() {
 		if err != nil {
 			d.close()
+			return
 		}
+		log.Info("decoder loaded", "took", time.Since(from).Round(time.Millisecond), "memory_mib", max(0, resident()-before)>>20)
 	}()
 	if d.dictation, err = newSearcher(lib, m.dictationArgs(), latticeShift); err != nil {
 		return nil, err
@@ -83,6 +89,16 @@ func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error)
 		return nil, err
 	}
 	return d, nil
+}
+
+// resident is the memory of this process in bytes; 0 where Linux does not tell.
+func resident() int {
+	raw, _ := os.ReadFile("/proc/self/statm")
+	var size, pages int
+	if _, err := fmt.Sscan(string(raw), &size, &pages); err != nil {
+		return 0
+	}
+	return pages * os.Getpagesize()
 }
 
 // begin starts an utterance in which the phrases are likely. One that goes on

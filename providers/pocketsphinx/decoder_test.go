@@ -3,8 +3,10 @@ package pocketsphinx
 import (
 	"fmt"
 	"log/slog"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,8 +25,41 @@ var shared = sync.OnceValues(func() (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPool(lib, m, min(2, runtime.NumCPU()), slog.New(slog.DiscardHandler)), nil
+	return newPool(lib, m, min(2, runtime.NumCPU()), slog.New(slog.NewTextHandler(&loadingLog, nil))), nil
 })
+
+// loadingLog is what the shared decoders say while they are loaded.
+var loadingLog logBuffer
+
+type logBuffer struct {
+	mu sync.Mutex
+	strings.Builder
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Builder.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Builder.String()
+}
+
+// TestDecoderTellsItsMemory: whoever wonders where the memory went reads it in the log.
+func TestDecoderTellsItsMemory(t *testing.T) {
+	t.Parallel()
+	borrowDecoder(t)
+	told := regexp.MustCompile(`msg="decoder loaded" took=\S+ memory_mib=(\d+)`).FindStringSubmatch(loadingLog.String())
+	if told == nil {
+		t.Fatalf("log: %s", loadingLog.String())
+	}
+	if mib, err := strconv.Atoi(told[1]); err != nil || mib < 20 || mib > 500 {
+		t.Errorf("%d MiB", mib)
+	}
+}
 
 // borrowDecoder lends a loaded decoder to a test for as long as it runs. A test
 // that runs in parallel says so first.
