@@ -264,17 +264,17 @@ func (ch checker) setting(value any, s service.Setting, at ...string) {
 	}
 }
 
-// kindOf names the kind of a value without showing it.
+// kindOf returns the id of the name of a value's kind.
 func kindOf(v any) string {
 	switch v.(type) {
 	case string:
-		return "text"
+		return "config/a-text"
 	case bool:
-		return "true/false"
+		return "config/is-switch"
 	case int, int64, float64:
-		return "a number"
+		return "config/a-number"
 	case []any:
-		return "a list"
+		return "config/is-list"
 	}
-	return "a section of keys"
+	return "config/a-section"
 }

@@ -228,14 +228,14 @@ func (fs *findings) unknownKey(place string, parents []string, key string, known
 }
 
 // wrongType reports a value of another kind than expected. want is the id of the
-// expected kind.
+// expected kind, found that of the kind that it is, or the value as it is.
 func (fs *findings) wrongType(place string, path []string, want, found string) {
 	in := func(lang text.Lang) string {
-		kind := message.In(lang, want)
+		kind, is := message.In(lang, want), message.In(lang, found)
 		if len(path) == 0 {
-			return message.In(lang, "config/wrong-file", kind, found)
+			return message.In(lang, "config/wrong-file", kind, is)
 		}
-		return message.In(lang, "config/wrong-type", keyName(path), kind, found)
+		return message.In(lang, "config/wrong-type", keyName(path), kind, is)
 	}
 	fs.addError(&Error{Place: place, Path: slices.Clone(path), English: in(text.English), Chinese: in(text.Chinese)})
 }

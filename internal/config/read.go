@@ -188,24 +188,24 @@ func (r reader) wrong(n *yaml.Node, path []string, want string) (any, bool) {
 	return nil, false
 }
 
-// nodeKind names the kind of a node without showing its value, which may be a secret.
+// nodeKind returns the id of the name of a node's kind, and shows nothing of its value, which may be a secret.
 func nodeKind(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
-		return "a section of keys"
+		return "config/a-section"
 	case yaml.SequenceNode:
-		return "a list"
+		return "config/is-list"
 	case yaml.DocumentNode, yaml.ScalarNode, yaml.AliasNode:
 	}
 	switch n.ShortTag() {
 	case "!!bool":
-		return "true/false"
+		return "config/is-switch"
 	case "!!int", "!!float":
-		return "a number"
+		return "config/a-number"
 	case "!!null":
-		return "nothing"
+		return "config/is-nothing"
 	}
-	return "text"
+	return "config/a-text"
 }
 
 // keyInTree returns the key that a name is kept under: Device-Ids have one spelling.
@@ -292,8 +292,12 @@ func (r reader) scalar(n *yaml.Node, t reflect.Type, path []string) (any, bool) 
 		return i, true
 	case reflect.Float64:
 		var f float64
-		if tag != "!!int" && tag != "!!float" || n.Decode(&f) != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		if tag != "!!int" && tag != "!!float" || n.Decode(&f) != nil {
 			return r.wrong(n, path, "config/a-number")
+		}
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			r.wrongType(r.at(n), path, "config/a-number", n.Value)
+			return nil, false
 		}
 		return f, true
 	default:
