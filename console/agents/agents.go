@@ -141,7 +141,11 @@ func (p *Page) Routes() []access.Route {
 func (p *Page) Topics() []live.Topic {
 	return []live.Topic{
 		{Name: AllTopic, Need: member, Parts: func(r *http.Request, _ string) ([]live.Part, error) {
-			html, err := p.site.Fragment(r, "agents-cards", p.listing(r, "", ""))
+			l, err := p.listing(r)
+			if err != nil {
+				return nil, err
+			}
+			html, err := p.site.Fragment(r, "agents-cards", l)
 			return []live.Part{{ID: "agents", HTML: html}}, err
 		}},
 		{Name: OneTopic, Need: member, Parts: func(r *http.Request, name string) ([]live.Part, error) {
@@ -159,15 +163,12 @@ func (p *Page) Topics() []live.Topic {
 // here is the path of an agent.
 func here(name string) string { return path + "/" + url.PathEscape(name) }
 
-const shown = 50 // agents of a page of the list
-
 // listing is the page of all agents.
 type listing struct {
-	Cards  []card
-	Search string
-	After  string // an agent after which the page begins
-	Next   string // path of the next page
-	Undo   *undo
+	ui.Rows[roster.Agent]
+
+	Cards []card // of those
+	Undo  *undo
 }
 
 // card is an agent in the list.
@@ -192,27 +193,26 @@ func mayChange(p account.Person, a roster.Agent) bool {
 	return a.From != "settings" && (p.Is(account.Owner) || a.Owner != "" && a.Owner == p.ID)
 }
 
-func (p *Page) listing(r *http.Request, search, after string) *listing {
-	l, who := &listing{Search: search, After: after}, access.PersonOf(r)
-	for _, a := range p.o.Book.All(r) {
+// listing takes the agents that an address asks for. The error is of the place in the list.
+func (p *Page) listing(r *http.Request) (*listing, error) {
+	who := access.PersonOf(r)
+	found, err := ui.List[roster.Agent]{
+		Path: path,
+		Key:  func(a roster.Agent) string { return a.Name },
+		Text: func(a roster.Agent) string {
+			set := read(a.Settings)
+			return a.Name + "\n" + set.Text + "\n" + set.Voice
+		},
+	}.Page(r, p.o.Book.All(r), nil)
+	l := &listing{Rows: found}
+	for _, a := range found.Rows {
 		set := read(a.Settings)
 		a.Trouble = p.trouble(r, a)
-		if !strings.Contains(strings.ToLower(a.Name+"\n"+set.Text+"\n"+set.Voice), strings.ToLower(search)) || a.Name <= after {
-			continue
-		}
-		if len(l.Cards) == shown {
-			query := url.Values{"after": {l.Cards[shown-1].Name}}
-			if search != "" {
-				query.Set("q", search)
-			}
-			l.Next = path + "?" + query.Encode()
-			break
-		}
 		l.Cards = append(l.Cards, card{
 			Agent: a, Path: here(a.Name), Begin: beginning(cmp.Or(set.Text, p.o.Stock.PromptText(cmp.Or(set.Prompt, a.Name), string(ui.Lang(r))))), Set: set, Mine: mayChange(who, a), Others: a.Owner != "" && a.Owner != who.ID,
 		})
 	}
-	return l
+	return l, err
 }
 
 // trouble says in the language of the page why an agent is not used.
@@ -237,12 +237,16 @@ func beginning(typed string) string {
 }
 
 func (p *Page) list(w http.ResponseWriter, r *http.Request) {
-	v := r.URL.Query()
-	l := p.listing(r, strings.TrimSpace(v.Get("q")), v.Get("after"))
-	if gone := v.Get("undo"); gone != "" {
+	l, err := p.listing(r)
+	c := ui.Content{Title: p.site.Say(r, "agents/title"), Data: l}
+	if err != nil {
+		p.site.Failed(w, r, "agents", c, err)
+		return
+	}
+	if gone := r.URL.Query().Get("undo"); gone != "" {
 		l.Undo = p.undo(r, gone)
 	}
-	p.site.Show(w, r, "agents", ui.Content{Title: p.site.Say(r, "agents/title"), Data: l})
+	p.site.Show(w, r, "agents", c)
 }
 
 // undo tells how a deleted agent comes back; nil: it is there, or who asks may not bring it back.

@@ -87,8 +87,8 @@ func (p *Page) restore(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if err := p.o.Book.Restore(r, name, all[at].Rev); err != nil {
 		f := &ui.Form{}
-		if p.site.Explain(w, r, f, "", err) {
-			p.site.Show(w, r, "agents", ui.Content{Title: p.site.Say(r, "agents/title"), Data: p.listing(r, "", ""), Form: f})
+		if l, bad := p.listing(r); bad == nil && p.site.Explain(w, r, f, "", err) {
+			p.site.Show(w, r, "agents", ui.Content{Title: p.site.Say(r, "agents/title"), Data: l, Form: f})
 		}
 		return
 	}

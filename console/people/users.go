@@ -43,7 +43,7 @@ func (p *Page) fill(r *http.Request, a *all) error {
 		Key:  func(u store.User) string { return u.Name },
 		Text: func(u store.User) string { return u.Name + " " + u.Shown + " " + role(u.Role) },
 	}.Page(r, users, err)
-	if err != nil {
+	if a.Users.Many = true; err != nil {
 		return err
 	}
 	open, err := p.accounts.Invitations(r.Context())

@@ -59,6 +59,9 @@ const (
 	brief    = 140 // bytes of a description in the list
 )
 
+// keyParts is how many parts the place of a tool in the list has: its source, the name and the id of a device, and its own.
+const keyParts = 4
+
 // familyOf is the kind of a source: all of other people's servers are one.
 func familyOf(source string) string {
 	family, _, _ := strings.Cut(source, ":")
@@ -173,6 +176,9 @@ func (d *Desk) asked(r *http.Request) (f filter, err error) {
 	f = filter{Search: strings.TrimSpace(q.Get("q")), After: q.Get("after")}
 	if device := strings.TrimSpace(q.Get("device")); device != "" {
 		f.Device = d.from.DeviceID(device)
+	}
+	if f.After != "" && strings.Count(f.After, "\x00") != keyParts-1 {
+		return f, account.ErrPageBad
 	}
 	f.Source, err = access.Choice(r, "source", families...)
 	return f, err

@@ -207,9 +207,9 @@ func TestList(t *testing.T) {
 	if got := strings.Join(rowsIn(body), " "); got != "clock self.lamp.set self.reboot self.shell.run Fan.on find" {
 		t.Errorf("the owner sees %q", got)
 	}
+	v.want(v.ask(path+"?after=zzz"), 400, "no such place in the list")
 	for query, want := range map[string]string{
-		"?q=LAMP": "self.lamp.set", "?source=external": "find", "?device=M1": "clock self.lamp.set self.reboot self.shell.run", "?device=m1&source=device&q=shell": "self.shell.run", "?q=%00": "",
-		"?after=zzz": "",
+		"?q=LAMP": "self.lamp.set", "?source=external": "find", "?device=M1": "clock self.lamp.set self.reboot self.shell.run", "?device=m1&source=device&q=shell": "self.shell.run", "?q=%00": "", "?after=g%00%00%00": "",
 	} {
 		if got := strings.Join(rowsIn(v.want(v.ask(path+query), 200)), " "); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)

@@ -93,7 +93,12 @@ func (p *Page) showCosts(w http.ResponseWriter, r *http.Request) {
 		}
 		d.Parts = append(d.Parts, made)
 	}
-	p.site.Show(w, r, "costs", ui.Content{Title: p.site.Say(r, "trials/costs"), Data: d})
+	c := ui.Content{Title: p.site.Say(r, "trials/costs"), Data: d}
+	if d.Wrong != "" {
+		p.site.Unclear(w, r, "costs", c)
+		return
+	}
+	p.site.Show(w, r, "costs", c)
 }
 
 // Money writes millionths of a currency.

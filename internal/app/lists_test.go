@@ -107,7 +107,7 @@ func TestPlacesInLists(t *testing.T) {
 	for _, list := range []string{
 		"devices?q=lamp&after=soon", "conversations?text=lamp&before=soon", "conversations?text=lamp&slower=soon", "tools?q=lamp&source=soon", "tools/calls?tool=lamp&before=soon",
 		"tools/calls?tool=lamp&failed=soon", "doctor?q=lamp&before=soon", "users?q=lamp&after=%00", "log?q=lamp&before=soon", "log/server?q=lamp&after=soon", "log/server?q=lamp&level=soon",
-		"settings?q=lamp&after=%00", "settings/-/revisions?q=lamp&before=soon", "settings/-/revisions?q=lamp&before=-1", "tools/servers?q=lamp&after=%00", "users/me?tokens-q=lamp&tokens-after=soon",
+		"settings?q=lamp&after=%00", "settings/-/revisions?q=lamp&before=soon", "settings/-/revisions?q=lamp&before=-1", "tools/servers?q=lamp&after=%00", "agents?q=lamp&after=%00", "tools?q=lamp&after=soon", "users/me?tokens-q=lamp&tokens-after=soon",
 	} {
 		page, _, _ := strings.Cut(list, "?")
 		w := c.ask("/console/"+list, nil)

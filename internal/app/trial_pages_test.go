@@ -156,8 +156,8 @@ func TestTrialPages(t *testing.T) {
 	ann.expect("/console/costs?device="+url.QueryEscape(kitchen)+"&lang=zh", nil, 200, "按设备")
 	delete(ann.cookies, "lang")
 	ann.expect("/console/costs?from=2001-01-01&to=2001-01-02", nil, 200, "No turn is kept in this time")
-	ann.expect("/console/costs?from=soon", nil, 200, "These are no days")
-	ann.expect("/console/costs?from=2001-01-01", nil, 200, `role="alert"`)
+	ann.expect("/console/costs?from=soon", nil, 400, "These are no days")
+	ann.expect("/console/costs?from=2001-01-01", nil, 400, `role="alert"`)
 	bob.expect("/console/costs", nil, 200, "No turn is kept in this time")
 	for _, path := range []string{"/console/costs", voices, "/console/trials/compare", turn} {
 		people["vera"].expect(path, nil, 403, "")
