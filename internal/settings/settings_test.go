@@ -67,7 +67,7 @@ func TestChange(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, "", "voice: {barge_in: 400ms}\n", "XIAOZHI_AGENT__NAME=Env")
+		b := start(t, "", "voice: {barge_in: 400ms}\ntts: [local]\n", "XIAOZHI_AGENT__NAME=Env")
 		defer b.end()
 		for key, want := range map[string]struct {
 			value any
@@ -77,6 +77,7 @@ func TestRefused(t *testing.T) {
 			"voice.idle_closed": {"1s", "voice.idle_close"},
 			"voice.barge_in":    {"300ms", "config.yaml:1"},
 			"agent.name":        {"Momo", "XIAOZHI_AGENT__NAME"},
+			"tts":               {[]any{"nobody"}, "config.yaml:2"},
 			"server.listen":     {[]any{":1"}, "server.listen"},
 			"llm":               {[]any{"nobody"}, "nobody"},
 			"voice.vad.start":   {math.NaN(), "voice.vad.start must be a number"},
@@ -88,7 +89,7 @@ func TestRefused(t *testing.T) {
 				t.Errorf("%s: %v", key, err)
 			}
 			for _, lang := range []text.Lang{text.English, text.Chinese} {
-				if Explain(lang, err) == "" {
+				if said := Explain(lang, err); said == "" || key == "tts" && !strings.Contains(text.Sentence(said), "tts") {
 					t.Errorf("%s: nothing is said of %v", key, err)
 				}
 			}

@@ -92,6 +92,9 @@ func Sentence(words string) string {
 	if end <= 0 || !strings.HasPrefix(words[end:], " ") && words[end] != ',' && words[end] != '\'' {
 		return words
 	}
+	if second, _ := utf8.DecodeRuneInString(words[end+1:]); IsCJK(second) { // it is Chinese, and begins with a name
+		return words
+	}
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 

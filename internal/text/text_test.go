@@ -109,6 +109,7 @@ func TestSentence(t *testing.T) {
 	for words, want := range map[string]string{
 		"nobody asks with it": "Nobody asks with it", "there's none": "There's none", "no, thanks": "No, thanks", "Yes": "Yes", "没有": "没有", "": "", "x": "x",
 		"openai: no key": "openai: no key", "config.yaml:3 is wrong": "config.yaml:3 is wrong", "llm.0 is wrong": "llm.0 is wrong",
+		"tts 已由文件指定": "tts 已由文件指定", "there is no 奶奶": "There is no 奶奶",
 	} {
 		if got := Sentence(words); got != want {
 			t.Errorf("%q: %q, want %q", words, got, want)
