@@ -246,6 +246,7 @@ type history struct {
 	State     state
 	Revisions []revision
 	Newest    int
+	InForce   int // 0: none
 	Search    string
 	Older     string
 	Further   bool // nothing was found so far
@@ -322,8 +323,16 @@ func staleOf(err error) *stale {
 
 func (p *Page) revisions(w http.ResponseWriter, r *http.Request) { p.list(w, r, nil, nil, 0) }
 
+// inForce returns the revision that counts: the newest, or what stands in for it while it is held; 0: none.
+func inForce(newest int, held *settings.Held) int {
+	if held != nil {
+		return held.Instead
+	}
+	return newest
+}
+
 func (p *Page) list(w http.ResponseWriter, r *http.Request, f *ui.Form, other *stale, n int) {
-	h := history{State: p.state(r), Newest: p.from.Revision(), Stale: other, Number: n, Search: strings.TrimSpace(r.URL.Query().Get("q"))}
+	h := history{State: p.state(r), Newest: p.from.Revision(), InForce: inForce(p.from.Revision(), p.from.Held()), Stale: other, Number: n, Search: strings.TrimSpace(r.URL.Query().Get("q"))}
 	c := ui.Content{Title: p.site.Say(r, "settings/revisions"), Data: &h, Form: f}
 	if err := p.found(r, &h); err != nil {
 		p.site.Failed(w, r, "settings-revisions", c, err)

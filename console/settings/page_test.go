@@ -240,6 +240,15 @@ func TestWrongByPage(t *testing.T) {
 	}
 }
 
+// TestInForce: a revision that is held is not said to be in force.
+func TestInForce(t *testing.T) {
+	for want, held := range map[int]*settings.Held{7: nil, 5: {Revision: 7, Instead: 5}, 0: {Revision: 7}} {
+		if got := inForce(7, held); got != want {
+			t.Errorf("with %+v revision %d counts, want %d", held, got, want)
+		}
+	}
+}
+
 // TestTwoByPage: of two people who change the same key, the second sees both values and keeps what was typed.
 func TestTwoByPage(t *testing.T) {
 	r := newRig(t, "", "")
