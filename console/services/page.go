@@ -3,7 +3,6 @@
 package services
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"net/http"
@@ -93,16 +92,22 @@ func (p *Page) Topics() []live.Topic {
 	if p.from == nil {
 		return nil
 	}
-	return []live.Topic{live.Whole(Topic, owners, "chains", func(r *http.Request) (string, error) { return p.site.Fragment(r, "services-chains", p.state(r)) })}
+	return []live.Topic{live.Whole(Topic, owners, "chains", func(r *http.Request) (string, error) {
+		s, err := p.state(r)
+		if err != nil {
+			return "", err
+		}
+		return p.site.Fragment(r, "services-chains", s)
+	})}
 }
 
 // state fills the list.
 type state struct {
 	Base   int
-	Chains []chain // of all
-	Own    []chain // of agents
-	Idle   []kit.Section
-	Undo   int // revision that was just made; 0: none
+	Chains []chain              // of all
+	Own    []chain              // of agents
+	Idle   ui.Rows[kit.Section] // that are in no chain
+	Undo   int                  // revision that was just made; 0: none
 }
 
 // chain is one with its members.
@@ -127,7 +132,8 @@ type member struct {
 
 var kinds = map[kit.Condition]string{kit.Ready: "ok", kit.Resting: "bad", kit.Trying: "warn", kit.LeftOut: "idle"}
 
-func (p *Page) state(r *http.Request) state {
+// state fills the page. The error is of the place that an address names in the list of what is in no chain.
+func (p *Page) state(r *http.Request) (state, error) {
 	s := state{Base: p.from.Revision()}
 	s.Undo, _ = strconv.Atoi(r.URL.Query().Get("undo")) // of what is no number: none
 	lang, now, used := ui.Lang(r), time.Now(), p.from.Usage(r.Context())
@@ -151,12 +157,15 @@ func (p *Page) state(r *http.Request) state {
 			s.Chains = append(s.Chains, one)
 		}
 	}
-	for _, one := range p.from.Sections() {
-		if len(one.Used) == 0 {
-			s.Idle = append(s.Idle, one)
-		}
-	}
-	return s
+	var err error
+	s.Idle, err = ui.List[kit.Section]{
+		Path: path, Name: "idle",
+		Key: func(one kit.Section) string { return one.Name },
+		Text: func(one kit.Section) string {
+			return one.Name + " " + one.Type + " " + one.Called(lang) + " " + one.Place
+		},
+	}.Page(r, slices.DeleteFunc(p.from.Sections(), func(one kit.Section) bool { return len(one.Used) > 0 }), nil)
+	return s, err
 }
 
 // aboutOf returns the line that the log has of a service, in one language. The English "at" between a model and its address
@@ -171,7 +180,13 @@ func past(c kit.Condition) bool { return c == kit.Ready }
 func pathOf(name string) string { return path + "/of/" + url.PathEscape(name) }
 
 func (p *Page) list(w http.ResponseWriter, r *http.Request, f *ui.Form) {
-	p.site.Show(w, r, "services", ui.Content{Title: p.site.Say(r, "frame/nav-services"), Data: p.state(r), Form: f})
+	s, err := p.state(r)
+	c := ui.Content{Title: p.site.Say(r, "frame/nav-services"), Data: s, Form: f}
+	if err != nil {
+		p.site.Failed(w, r, "services", c, err)
+		return
+	}
+	p.site.Show(w, r, "services", c)
 }
 
 // act changes the order of a chain, or takes a change back.
@@ -291,11 +306,6 @@ func (p *Page) voices(w http.ResponseWriter, r *http.Request) {
 		chosen = f.Raw("voice")
 	}
 	search := strings.TrimSpace(r.URL.Query().Get("q"))
-	from, wrong := strconv.Atoi(cmp.Or(r.URL.Query().Get("from"), "0"))
-	if wrong != nil || from < 0 {
-		p.site.Refused(w, r, account.ErrPageBad)
-		return
-	}
 	all, asked, err := p.from.Voices(r.Context(), access.PersonOf(r), name)
 	if err != nil && !p.explain(w, r, f, err) {
 		return
@@ -303,12 +313,19 @@ func (p *Page) voices(w http.ResponseWriter, r *http.Request) {
 	found := slices.DeleteFunc(slices.Clone(all), func(v service.Voice) bool {
 		return !strings.Contains(strings.ToLower(v.Name+" "+v.Title+" "+strings.Join(v.Language, " ")), strings.ToLower(search))
 	})
+	from := 0
+	if after := r.URL.Query().Get("after"); after != "" {
+		if from = slices.IndexFunc(found, func(v service.Voice) bool { return v.Name == after }) + 1; from == 0 {
+			p.site.Refused(w, r, account.ErrPageBad)
+			return
+		}
+	}
 	v := map[string]any{"Name": name, "Path": pathOf(name), "Kind": form.Kind, "Asked": asked, "Search": search, "Total": len(all), "Found": len(found), "Older": "", "Here": r.URL.RequestURI()}
 	if from+voicesShown < len(found) {
-		v["Older"] = pathOf(name) + "/voices?" + url.Values{"q": {search}, "from": {strconv.Itoa(from + voicesShown)}}.Encode()
+		v["Older"] = pathOf(name) + "/voices?" + url.Values{"q": {search}, "after": {found[from+voicesShown-1].Name}}.Encode()
 	}
 	var shown []sample
-	for _, one := range found[min(from, len(found)):min(from+voicesShown, len(found))] {
+	for _, one := range found[from:min(from+voicesShown, len(found))] {
 		s := sample{Voice: one}
 		if chosen != "" && one.Name == chosen {
 			out := p.from.Sample(r.Context(), access.PersonOf(r), name, chosen, ui.Lang(r))
