@@ -275,7 +275,7 @@ func (ch sectionChecker) checkUse() {
 	}
 	prices := p.Price.each()
 	for _, key := range slices.Sorted(maps.Keys(prices)) {
-		if prices[key] < 0 {
+		if prices[key] < 0 || prices[key] > maxPrice {
 			ch.bad(append(ch.at("price"), key), "config/price", prices[key])
 		}
 	}
@@ -298,6 +298,9 @@ func (ch sectionChecker) checkUse() {
 		}
 	}
 }
+
+// maxPrice is more than any service takes in any money. Sums of higher ones are too large for what keeps them.
+const maxPrice = 1e9
 
 // each lists the prices by their keys.
 func (p Price) each() map[string]float64 {

@@ -339,7 +339,7 @@ func TestMistakesStandAtTheirFields(t *testing.T) {
 	b := newBench(t, "providers: {there: {type: openai, api_key: "+rightKey+"}}\n")
 	long := strings.Repeat("长", 10000)
 	for field, values := range map[string][]string{
-		"temperature": {"warm", "<b>", "NaN", "-Inf"}, "price.input": {"NaN", "-1"}, "max_tokens": {"1.5", long}, "timeout": {"soon"}, "extra": {"{{.}}", "[1]"},
+		"temperature": {"warm", "<b>", "NaN", "-Inf"}, "price.input": {"NaN", "-1", "1e300"}, "max_tokens": {"1.5", long}, "timeout": {"soon"}, "extra": {"{{.}}", "[1]"},
 		"base_url": {"ftp://x", "<img onerror=alert(1)>"}, "api_key": {"Bearer x", "密钥", long}, "speed": {"fast"},
 	} {
 		for _, v := range values {
