@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"xiaozhi/internal/postgrestest"
+	"xiaozhi/providers/pocketsphinx"
 	"xiaozhi/store"
 )
 
@@ -23,6 +24,7 @@ func TestMain(m *testing.M) {
 	for _, name := range keys {
 		os.Setenv(name, "")
 	}
+	pocketsphinx.Spare(3) // tests open a recogniser each, one after the other
 	code := m.Run()
 	cluster.Stop()
 	os.Exit(code)

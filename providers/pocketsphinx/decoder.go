@@ -24,6 +24,7 @@ const maxGrammars = 8
 // lends it.
 type decoder struct {
 	log       *slog.Logger
+	model     model
 	dictation *searcher
 	grammar   *searcher
 	low, high *frontEnd // for low voices and for high ones
@@ -62,7 +63,7 @@ func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error)
 	loading.Lock()
 	defer loading.Unlock()
 	from, before := time.Now(), resident()
-	d := &decoder{log: log}
+	d := &decoder{log: log, model: m}
 	defer func() {
 		if err != nil {
 			d.close()

@@ -18,6 +18,7 @@ type handle uintptr
 // functions may be called from any goroutine, but for one object only one at a
 // time.
 type library struct {
+	file     string // the shared object
 	settings settingsCalls
 	search   searchCalls
 	word     wordCalls
@@ -81,7 +82,7 @@ func openLibrary(file string) (*library, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s (install the Debian package libpocketsphinx3): %w", file, err)
 	}
-	lib := &library{}
+	lib := &library{file: file}
 	for _, calls := range []any{&lib.settings, &lib.search, &lib.word, &lib.front} {
 		v := reflect.ValueOf(calls).Elem()
 		for i := range v.NumField() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -51,6 +52,12 @@ func findModel(dir string) (model, error) {
 	}
 	m.features = featureArgs(string(params))
 	return m, nil
+}
+
+// is reports whether the other model is of the same files.
+func (m model) is(other model) bool {
+	return m.acoustic == other.acoustic && m.dictionary == other.dictionary && m.language == other.language &&
+		slices.Equal(m.features, other.features)
 }
 
 // checkBeginning reads as many bytes of a file as should be there and compares them.

@@ -3,6 +3,7 @@ package pocketsphinx
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 )
 
@@ -36,6 +37,10 @@ func (p *pool) acquire(ctx context.Context) (*decoder, error) {
 		return nil, ctx.Err()
 	}
 	if d := p.last(); d != nil {
+		return d, nil
+	}
+	if d := spare.take(p.lib, p.model); d != nil {
+		d.log = p.log
 		return d, nil
 	}
 	d, err := newDecoder(p.lib, p.model, p.log)
@@ -76,23 +81,63 @@ func (p *pool) retire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.retired = true
-	p.unload()
+	for _, d := range p.loaded {
+		d.close()
+	}
+	p.loaded = nil
 }
 
-// close waits until every decoder was given back, and frees them all.
+// close waits until every decoder was given back, and frees them all, but for those that are spared.
 func (p *pool) close() {
 	for range cap(p.free) {
 		<-p.free
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.unload()
-}
-
-// unload frees the decoders that nobody has. It is called with the mutex held.
-func (p *pool) unload() {
 	for _, d := range p.loaded {
-		d.close()
+		spare.put(d)
 	}
 	p.loaded = nil
+}
+
+// spare keeps decoders that no recogniser has any more.
+var spare stock
+
+// stock has decoders for recognisers to come.
+type stock struct {
+	mu   sync.Mutex
+	room int // for so many
+	kept []*decoder
+}
+
+// Spare keeps so many decoders of recognisers that are closed, from now on and for as long as the process lasts, and gives
+// them to recognisers that are opened later. A process that opens and closes many, as tests do, loads fewer by that.
+func Spare(decoders int) {
+	spare.mu.Lock()
+	defer spare.mu.Unlock()
+	spare.room = decoders
+}
+
+// put keeps a decoder, or frees it where there is no room.
+func (s *stock) put(d *decoder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.kept) == s.room {
+		d.close()
+		return
+	}
+	s.kept = append(s.kept, d)
+}
+
+// take gives a decoder that this library loaded from that model; nil if there is none.
+func (s *stock) take(lib *library, m model) *decoder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.kept, func(d *decoder) bool { return d.dictation.lib.file == lib.file && d.model.is(m) })
+	if i < 0 {
+		return nil
+	}
+	d := s.kept[i]
+	s.kept = slices.Delete(s.kept, i, i+1)
+	return d
 }

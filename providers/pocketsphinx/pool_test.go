@@ -125,3 +125,25 @@ func TestPoolLendsWhatIsLoaded(t *testing.T) {
 		p.release(d)
 	}
 }
+
+func TestSpare(t *testing.T) {
+	s := &stock{room: 1}
+	english := model{acoustic: "en", features: []string{"-cmn", "none"}}
+	d := &decoder{model: english, dictation: &searcher{lib: &library{file: "a.so"}}}
+	s.put(d)
+	s.put(&decoder{}) // there is no room for it
+	for what, got := range map[string]*decoder{
+		"of another library": s.take(&library{file: "b.so"}, english),
+		"of another model":   s.take(&library{file: "a.so"}, model{acoustic: "en"}),
+	} {
+		if got != nil {
+			t.Errorf("%s: one was given", what)
+		}
+	}
+	if s.take(&library{file: "a.so"}, english) != d {
+		t.Error("what was kept is not given")
+	}
+	if s.take(&library{file: "a.so"}, english) != nil {
+		t.Error("one is given twice")
+	}
+}
