@@ -44,7 +44,7 @@ func TestMicrophoneIsHeard(t *testing.T) {
 	a.seen.devices.Log.Greets(contact.Greeting{Device: id})
 	talk := watched(a, wire.Session{DeviceID: id})
 	speaksUp(talk)
-	mine.expect(page, nil, 200, "Nothing of it is kept, so there is nothing to hear. Have the next 5 minutes be kept")
+	mine.expect(page, nil, 200, "Nothing of it is kept, so there is nothing to hear. Keep the next 5 minutes")
 	mine.expect(page+"?lang=zh", nil, 200, "保留接下来 5 分钟的声音")
 	mine.expect(page+"?lang=en", nil, 200, "Hear what came")
 	mine.expect(sound, nil, 404, "")
