@@ -98,6 +98,7 @@ func TestTrialPages(t *testing.T) {
 		t.Error("the model was not sent the prompt that was typed")
 	}
 	ann.expect("/console/trials/turns/nothing", nil, 404, "")
+	ann.expect(turn, url.Values{"voice": {strings.Repeat("v", 10001)}}, 422, `id="e-voice"`)
 	ann.expect(turn+"?run=nothing", nil, 200, "Try it")
 
 	// Voices side by side.
@@ -105,6 +106,12 @@ func TestTrialPages(t *testing.T) {
 	ann.expect(voices, nil, 200, `value="c" selected`)
 	ann.expect(voices, url.Values{"sentence": {""}, "service-0": {"c"}}, 422, "characters")
 	ann.expect(voices, url.Values{"sentence": {"Hello."}}, 422, "voices")
+	for field, typed := range map[string]string{"service-1": "gone", "voice-1": strings.Repeat("v", 10001), "speed-1": "fast"} { // the mistake stands at its field
+		slots := url.Values{"sentence": {"Hello."}, "service-0": {"c"}, "service-1": {"c"}}
+		slots.Set(field, typed)
+		ann.expect(voices, slots, 422, `aria-describedby="e-`+field+`"`)
+		ann.expect(voices, slots, 422, `id="e-`+field+`"`)
+	}
 	ann.expect(voices, url.Values{"sentence": {hurt}, "service-0": {hurt}, "speed-0": {"fast"}}, 422, "&lt;img src=x")
 	w = ann.ask(voices, url.Values{"sentence": {"Hello."}, "service-0": {"c"}, "voice-0": {"alloy"}, "service-3": {"dead"}, "service-8": {"other"}, "voice-8": {"nova"}, "speed-8": {"1.2"}, "agent": {"default"}})
 	at := w.Header().Get("Location")
