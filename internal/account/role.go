@@ -143,7 +143,7 @@ func (p Person) Proven(now time.Time) error {
 // CheckName says whether a name can be that of an account, and returns it as it is kept: in small letters.
 func CheckName(name string) (string, error) {
 	name = strings.ToLower(strings.TrimSpace(name))
-	if n := len([]rune(name)); n == 0 || n > 32 {
+	if n := len([]rune(name)); n > 32 || strings.Trim(name, ".") == "" { // to dots alone no path leads
 		return "", ErrNameBad
 	}
 	for _, r := range name {

@@ -102,6 +102,7 @@ func FuzzHash(f *testing.F) {
 // TestNames: names are kept in small letters, and hold nothing that pages or logs could take for more than a name.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
+		".": "", "..": "",
 		"Ann": "ann", " bob ": "bob", "小明": "小明", "a.b-c_d": "a.b-c_d", "": "", "a b": "", "<b>": "", "a\x00": "", "a\u202eb": "", "/setup": "",
 		strings.Repeat("x", 32): strings.Repeat("x", 32), strings.Repeat("x", 33): "",
 	} {

@@ -349,10 +349,10 @@ func (r *Roster) forgets(set map[string]bool) {
 	r.forgot = set
 }
 
-// editable refuses the names that no agent can have here.
+// editable refuses the names that no agent can have here: no path leads to one of dots alone.
 func (r *Roster) editable(name string) error {
 	strange := func(c rune) bool { return !unicode.IsPrint(c) || strings.ContainsRune("/\\", c) }
-	if name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.TrimSpace(name) != name || strings.ContainsFunc(name, strange) {
+	if strings.Trim(name, ".") == "" || len(name) > maxName || !utf8.ValidString(name) || strings.TrimSpace(name) != name || strings.ContainsFunc(name, strange) {
 		return refuse(Invalid, "agents/name", maxName)
 	}
 	if place := r.o.Users.Agent(name).Place; place != "" {

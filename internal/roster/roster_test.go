@@ -140,6 +140,8 @@ func TestRefusals(t *testing.T) {
 		{patch(`null`), roster.Invalid, "JSON"},
 		{set(r, "file", `{}`), roster.Conflict, "config.yaml:7"},
 		{set(r, "a/b", `{}`), roster.Invalid, "64"},
+		{set(r, "..", `{}`), roster.Invalid, "64"},
+		{set(r, ".", `{}`), roster.Invalid, "64"},
 		{set(r, " a", `{}`), roster.Invalid, "64"},
 		{set(r, "", `{}`), roster.Invalid, "64"},
 		{restore("pirate", 7), roster.Missing, "1"},
