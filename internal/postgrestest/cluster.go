@@ -115,7 +115,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 		return errMissing
 	}
 	bin := filepath.Dir(found[len(found)-1])
-	if c.dir, err = os.MkdirTemp("/tmp", "xiaozhi-pg-"); err != nil { // a path of a socket must be short
+	if c.dir, err = os.MkdirTemp(home(), "xiaozhi-pg-"); err != nil {
 		return err
 	}
 	defer func() {
@@ -156,6 +156,17 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	return fmt.Errorf("PostgreSQL does not start: %s", out)
+}
+
+// home is the folder in which clusters are made. Its path is short, for there is a socket below it. In memory it takes less
+// time to make and delete a thousand files; containers often have little room there.
+func home() string {
+	const memory, need = "/dev/shm", 1 << 30
+	var room syscall.Statfs_t
+	if err := syscall.Statfs(memory, &room); err != nil || room.Bavail*uint64(room.Bsize) < need {
+		return "/tmp"
+	}
+	return memory
 }
 
 // command makes a command of PostgreSQL's that runs as somebody who is not root, for PostgreSQL refuses that.
