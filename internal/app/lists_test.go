@@ -53,7 +53,7 @@ func TestListsOfPeople(t *testing.T) {
 		if err := a.accounts.Add(t.Context(), by, account.NewUser{Name: fmt.Sprintf("p%02d", i), Role: account.Viewer, Password: "correct horse battery"}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.accounts.NewToken(t.Context(), by, "olga", account.NewToken{Label: fmt.Sprintf("t%02d", i), Scopes: []account.Scope{account.Read}}); err != nil {
+		if _, err := a.accounts.NewToken(t.Context(), by, "olga", account.NewToken{Label: fmt.Sprintf("label-%02d", i), Scopes: []account.Scope{account.Read}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := a.accounts.Invite(t.Context(), by, "", account.Member); err != nil {
@@ -73,10 +73,10 @@ func TestListsOfPeople(t *testing.T) {
 		{people, "", `<strong>(\w+)</strong>`, []int{50, 10}},
 		{people, `id="invitations"`, `name="id" value="(\w+)"`, []int{50, 9}},
 		{me, `id="sessions"`, `title="(curl[^"]*)"`, []int{20}},
-		{me, `id="tokens"`, `<li><div>(t\d+)<br>`, []int{50, 9}},
+		{me, `id="tokens"`, `<li><div>(label-\d+)<br>`, []int{50, 9}},
 		{people + "?q=owner", "", `<strong>(\w+)</strong>`, []int{1}},
 		{me + "?sessions-q=CURL/7", `id="sessions"`, `title="(curl[^"]*)"`, []int{1}},
-		{me + "?tokens-q=t1", `id="tokens"`, `<li><div>(t\d+)<br>`, []int{10}},
+		{me + "?tokens-q=label-1", `id="tokens"`, `<li><div>(label-\d+)<br>`, []int{10}},
 	} {
 		var all []string
 		for i, page := range c.walk(l.path, l.part, regexp.MustCompile(l.row)) {
