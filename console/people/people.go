@@ -52,6 +52,7 @@ var (
 	self       = account.Need{Role: account.Viewer, Scope: account.Admin}
 	freshSelf  = account.Need{Role: account.Viewer, Scope: account.Admin, Fresh: true}
 	owners     = account.Need{Role: account.Owner, Scope: account.Admin}
+	again      = account.Need{Role: account.Owner, Scope: account.Admin, Again: true}
 	freshOwner = account.Need{Role: account.Owner, Scope: account.Admin, Fresh: true}
 )
 
@@ -68,6 +69,7 @@ func (p *Page) Routes() []access.Route {
 		page("POST "+path+"/me", freshSelf, p.changeMe),
 		page("GET "+ui.Prefix+"log", owners, p.audit),
 		page("GET "+ui.Prefix+"log/server", owners, p.server),
+		{Pattern: "GET " + exportPath, For: access.People, Need: again, Use: access.Export, Handler: http.HandlerFunc(p.export)},
 	}
 }
 

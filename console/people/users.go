@@ -126,21 +126,26 @@ func (p *Page) acts(r *http.Request, b *book) (err error) {
 			return err
 		}
 	}
-	outcome := map[bool]string{true: p.site.Say(r, "people/did"), false: p.site.Say(r, "people/refused")}
 	var end *store.Act
 	b.Acts, end, err = ui.Scan(b.Search, func(after *store.Act, n int) ([]store.Act, error) {
 		if page.Limit = n; after != nil {
 			page.Before = store.Cursor{At: after.At, ID: after.ID}
 		}
 		return p.accounts.Audit(r.Context(), page)
-	}, func(a store.Act) string {
-		return strings.Join([]string{a.Who, a.Act, a.Object, a.Detail, a.Remote, a.Via, outcome[a.OK]}, " ")
-	})
+	}, p.searched(r))
 	if end != nil {
 		b.Older = ui.Prefix + "log?" + url.Values{"q": {b.Search}, "before": {access.Before(end.At, end.ID)}}.Encode()
 		b.Further = len(b.Acts) == 0
 	}
 	return err
+}
+
+// searched returns what an act is searched for.
+func (p *Page) searched(r *http.Request) func(store.Act) string {
+	outcome := map[bool]string{true: p.site.Say(r, "people/did"), false: p.site.Say(r, "people/refused")}
+	return func(a store.Act) string {
+		return strings.Join([]string{a.Who, a.Act, a.Object, a.Detail, a.Remote, a.Via, outcome[a.OK]}, " ")
+	}
 }
 
 // tail is the page of the server's log.

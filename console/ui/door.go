@@ -132,7 +132,7 @@ func FieldOf(err error) string {
 
 // onward returns the page that somebody wanted, where it is one of the console.
 func onward(to string) string {
-	if !Inside(to) || strings.HasPrefix(to, Prefix+"log") {
+	if !Inside(to) || strings.HasPrefix(to, Prefix+"login") || strings.HasPrefix(to, Prefix+"logout") {
 		return Home
 	}
 	return to
