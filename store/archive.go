@@ -25,6 +25,7 @@ type manifest struct {
 	Format int       `json:"format"`
 	Made   time.Time `json:"made"`
 	Engine Engine    `json:"engine"` // the database is part of the archive if it is SQLite
+	Cause  Cause     `json:"cause,omitempty"`
 }
 
 const (
@@ -37,7 +38,11 @@ const (
 // Backup writes the database, as it is at one moment, and files into one archive (tar, gzip) for the owner only, while
 // the store is used. The copy is checked. Of PostgreSQL only the files are written: pg_dump is for the rest. There is
 // either a whole archive of that name afterwards or none.
-func (s *Store) Backup(ctx context.Context, name string, files []File) (err error) {
+func (s *Store) Backup(ctx context.Context, name string, files []File) error {
+	return s.archive(ctx, name, ByHand, files)
+}
+
+func (s *Store) archive(ctx context.Context, name string, cause Cause, files []File) (err error) {
 	part := name + partEnd
 	f, err := createPart(part)
 	if err != nil {
@@ -48,7 +53,7 @@ func (s *Store) Backup(ctx context.Context, name string, files []File) (err erro
 			err = errors.Join(fmt.Errorf("back up to %s: %w", name, err), os.RemoveAll(part))
 		}
 	}()
-	if err := errors.Join(s.fill(ctx, f, name+copyEnd, files), f.Close()); err != nil {
+	if err := errors.Join(s.fill(ctx, f, name+copyEnd, cause, files), f.Close()); err != nil {
 		return err
 	}
 	return publish(part, name)
@@ -96,10 +101,10 @@ func syncFile(name string) error {
 }
 
 // fill writes the content of an archive; copied names a file that may be used on the way.
-func (s *Store) fill(ctx context.Context, to io.Writer, copied string, files []File) error {
+func (s *Store) fill(ctx context.Context, to io.Writer, copied string, cause Cause, files []File) error {
 	zip := gzip.NewWriter(to)
 	out := tar.NewWriter(zip)
-	head, err := json.Marshal(manifest{Format: archiveFormat, Made: s.db.clock().UTC(), Engine: s.db.engine})
+	head, err := json.Marshal(manifest{Format: archiveFormat, Made: s.db.clock().UTC(), Engine: s.db.engine, Cause: cause})
 	if err != nil {
 		return err
 	}
@@ -197,6 +202,28 @@ func unpack(archive, dir string) (m manifest, names []string, err error) {
 		}
 		names = append(names, name)
 	}
+}
+
+// manifestOf reads the beginning of an archive.
+func manifestOf(archive string) (m manifest, err error) {
+	f, err := os.Open(archive)
+	if err != nil {
+		return m, err
+	}
+	defer f.Close()
+	zip, err := gzip.NewReader(f)
+	if err != nil {
+		return m, err
+	}
+	in := tar.NewReader(zip)
+	head, err := in.Next()
+	if err != nil {
+		return m, err
+	}
+	if head.Name != manifestName {
+		return m, fmt.Errorf("it begins with %q", head.Name)
+	}
+	return readManifest(in)
 }
 
 func readManifest(in io.Reader) (m manifest, err error) {

@@ -263,6 +263,65 @@ func TestRestoreBroken(t *testing.T) {
 	}
 }
 
+// TestAllBackups: the backups of the folder are listed with why each was made, the newest first, and no two are made at once;
+// who has a device forgotten waits for the other.
+func TestAllBackups(t *testing.T) {
+	dir := t.TempDir()
+	s := openFile(t, filepath.Join(dir, "x.db"))
+	b := &Backups{Store: s, Dir: filepath.Join(dir, "backups"), Log: slog.New(slog.DiscardHandler)}
+	if all := b.All(); len(all) != 0 {
+		t.Errorf("%v", all)
+	}
+	made, err := b.Make(t.Context(), Nightly)
+	want(t, err, nil)
+	for name, content := range map[string][]byte{
+		"xiaozhi-20200102T030405Z.tar.gz":      archived(t, [2]string{manifestName, `{"format":1,"engine":"sqlite"}`}),
+		"xiaozhi-20200103T030405Z.tar.gz":      []byte("half of it"),
+		"schema-12-20200101T030405.123Z.db":    []byte("a copy"),
+		"xiaozhi-mine.tar.gz":                  nil,
+		"xiaozhi-20200104T030405Z.tar.gz.part": nil,
+	} {
+		want(t, os.WriteFile(filepath.Join(b.Dir, name), content, 0o600), nil)
+	}
+	all := b.All()
+	if len(all) != 4 {
+		t.Fatalf("%+v", all)
+	}
+	for i, c := range []Copy{{Path: made, Cause: Nightly}, {Path: "xiaozhi-20200103T030405Z.tar.gz"}, {Path: "xiaozhi-20200102T030405Z.tar.gz"}, {Path: "schema-12-20200101T030405.123Z.db", Cause: BeforeUpgrade}} {
+		got := all[i]
+		if filepath.Base(got.Path) != filepath.Base(c.Path) || got.Cause != c.Cause || got.Size == 0 || (got.Bad != nil) != (i == 1) {
+			t.Errorf("%d: %+v", i, got)
+		}
+	}
+	if at := all[3].At; !at.Equal(time.Date(2020, 1, 1, 3, 4, 5, 123e6, time.UTC)) {
+		t.Errorf("the copy is of %v", at)
+	}
+
+	var during error
+	var renewed chan error
+	other := &Backups{Store: s, Dir: b.Dir, Log: b.Log}
+	b.Files = func() ([]File, error) {
+		if renewed == nil {
+			if !other.Running() {
+				t.Error("it is not known that a backup is made")
+			}
+			_, during = other.Make(t.Context(), ByHand)
+			renewed = make(chan error, 1)
+			go func() { renewed <- other.Renew(t.Context()) }()
+		}
+		return nil, nil
+	}
+	_, err = b.Make(t.Context(), ByHand)
+	want(t, err, nil)
+	if !errors.Is(during, ErrBackupRuns) {
+		t.Errorf("beside another: %v", during)
+	}
+	want(t, <-renewed, nil)
+	if all := b.All(); len(all) != 1 || all[0].Cause != AfterForget || b.Running() {
+		t.Errorf("%+v", all)
+	}
+}
+
 func TestBackupDue(t *testing.T) {
 	zone := time.FixedZone("+8", 8*3600)
 	when := func(day, hour int) time.Time { return time.Date(2026, 11, day, hour, 30, 0, 0, zone) }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,6 +27,7 @@ const (
 	backupPattern = "xiaozhi-*.tar.gz"
 	schemaPattern = "schema-*.db"
 	backupName    = "xiaozhi-20060102T150405Z.tar.gz" // as a layout of a time in UTC
+	stampOfSchema = "20060102T150405Z"                // as a layout; fractions of seconds may follow
 	backupHour    = 3                                 // of the night
 	backupCheck   = 10 * time.Minute                  // between looks at the clock, which may be set
 )
@@ -54,9 +57,9 @@ func (b *Backups) Run(ctx context.Context) {
 		if !backupDue(last, now, b.zone()) {
 			continue
 		}
-		if name, err := b.Make(ctx); err == nil {
+		if name, err := b.Make(ctx, Nightly); err == nil {
 			b.Log.Info("backed up", "file", name)
-		} else if ctx.Err() == nil {
+		} else if ctx.Err() == nil && !errors.Is(err, ErrBackupRuns) {
 			b.Log.Error("no backup was made", "err", err)
 		}
 	}
@@ -116,8 +119,26 @@ func (b *Backups) newest(before time.Time) time.Time {
 	return time.Time{}
 }
 
-// Make makes a backup now, deletes the oldest of those that are too many, and returns its name.
-func (b *Backups) Make(ctx context.Context) (string, error) {
+// ErrBackupRuns says that a backup is being made.
+var ErrBackupRuns = errors.New("a backup is being made")
+
+// Running reports whether a backup is being made, by this or by another [Backups] of the store.
+func (b *Backups) Running() bool { return len(b.Store.backup) > 0 }
+
+// Make makes a backup now, deletes the oldest of those that are too many, and returns its name. While one is being made the
+// error is [ErrBackupRuns].
+func (b *Backups) Make(ctx context.Context, cause Cause) (string, error) {
+	select {
+	case b.Store.backup <- struct{}{}:
+	default:
+		return "", ErrBackupRuns
+	}
+	defer func() { <-b.Store.backup }()
+	return b.make(ctx, cause)
+}
+
+// make makes a backup while nobody else does.
+func (b *Backups) make(ctx context.Context, cause Cause) (string, error) {
 	var files []File
 	if b.Files != nil {
 		var err error
@@ -126,7 +147,7 @@ func (b *Backups) Make(ctx context.Context) (string, error) {
 		}
 	}
 	name := filepath.Join(b.Dir, b.Store.db.clock().UTC().Format(backupName))
-	if err := b.Store.Backup(ctx, name, files); err != nil {
+	if err := b.Store.archive(ctx, name, cause, files); err != nil {
 		return "", err
 	}
 	keep := b.Keep
@@ -140,6 +161,54 @@ func (b *Backups) Make(ctx context.Context) (string, error) {
 		}
 	}
 	return name, nil
+}
+
+// Cause says why a backup was made.
+type Cause string
+
+// The causes.
+const (
+	ByHand        Cause = "hand"
+	Nightly       Cause = "night"
+	AfterForget   Cause = "forget"  // in the place of those that held what was said
+	BeforeUpgrade Cause = "upgrade" // a copy of the database alone, from before its schema was changed
+)
+
+// Copy is a backup in the folder.
+type Copy struct {
+	Path  string
+	At    time.Time
+	Size  int64 // bytes
+	Cause Cause // "": an older version of the program made it and did not say
+	Bad   error // why it cannot be restored, as far as its beginning tells
+}
+
+// All lists the backups of the folder with the copies from before changes of the schema, the newest first. Of each only the
+// beginning is read.
+func (b *Backups) All() (all []Copy) {
+	for _, path := range b.list() {
+		at, _ := time.Parse(backupName, filepath.Base(path)) // the list has no others
+		c := Copy{Path: path, At: at}
+		if m, err := manifestOf(path); err == nil {
+			c.Cause = m.Cause
+		} else if c.Bad = err; errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		all = append(all, c)
+	}
+	for _, path := range find(b.Dir, schemaPattern) {
+		_, stamp, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(filepath.Base(path), ".db"), "schema-"), "-")
+		if at, err := time.Parse(stampOfSchema, stamp); err == nil {
+			all = append(all, Copy{Path: path, At: at, Cause: BeforeUpgrade})
+		}
+	}
+	for i := range all {
+		if info, err := os.Stat(all[i].Path); err == nil {
+			all[i].Size = info.Size()
+		}
+	}
+	slices.SortFunc(all, func(a, b Copy) int { return cmp.Or(b.At.Compare(a.At), strings.Compare(b.Path, a.Path)) })
+	return all
 }
 
 // Copies lists the backups of the folder, the copies from before changes of the schema, and what is left of those that
@@ -166,9 +235,15 @@ func (b *Backups) unfinished() (all []string) {
 }
 
 // Renew makes a backup and deletes all others, and the copies from before changes of the schema: after [Store.Forget]
-// no copy has the words any more.
+// no copy has the words any more. One that is being made is waited for, as it may hold them.
 func (b *Backups) Renew(ctx context.Context) error {
-	name, err := b.Make(ctx)
+	select {
+	case b.Store.backup <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-b.Store.backup }()
+	name, err := b.make(ctx, AfterForget)
 	if err != nil {
 		return err
 	}

@@ -85,6 +85,7 @@ type Store struct {
 	Log    *Log
 	db     *database
 	unlock func()
+	backup chan struct{} // 1: is full while one of [Backups] is being made
 }
 
 // Open opens the database, makes or changes its schema, and starts the writer of [Log]. What is wrong with the file
@@ -108,7 +109,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if !o.Look {
 		db.looked(ctx)
 	}
-	s := &Store{db: db, unlock: unlock, Log: newLog(ctx, db, o.Log)}
+	s := &Store{db: db, unlock: unlock, Log: newLog(ctx, db, o.Log), backup: make(chan struct{}, 1)}
 	s.Tables = tablesOf(db)
 	return s, nil
 }

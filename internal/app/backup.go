@@ -69,7 +69,7 @@ func Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (string, e
 			Store: s, Dir: filepath.Join(o.Data, backupsFolder), Keep: cfg.Store.Backup, Log: log,
 			Files: func() ([]store.File, error) { return backupFiles(o.Data, top, key, refuse) },
 		}
-		return b.Make(ctx)
+		return b.Make(ctx, store.ByHand)
 	}
 	files, err := backupFiles(o.Data, top, key, refuse)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"xiaozhi/internal/admintoken"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/sealed"
+	"xiaozhi/store"
 )
 
 // TestOneServerOfAFolder: two servers never use one data folder, nor does restore change that of a running one, whatever
@@ -67,7 +68,7 @@ func TestFolderIsTheOwners(t *testing.T) {
 	must(vault(a.stored, a.cfg, data).Put(t.Context(), "weather", sealed.ThisServer, "a-secret-of-some-length", "me"))
 	_, err := admintoken.Ensure(data)
 	must(err)
-	_, err = a.backups().Make(t.Context())
+	_, err = a.backups().Make(t.Context(), store.ByHand)
 	must(err)
 	seen := map[string]bool{}
 	must(filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {

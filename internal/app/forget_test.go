@@ -81,7 +81,7 @@ func TestForgetRenewsBackups(t *testing.T) {
 	}
 	b := a.backups()
 	schema := filepath.Join(b.Dir, "schema-1-20260101T000000Z.db")
-	if _, err := b.Make(t.Context()); err != nil {
+	if _, err := b.Make(t.Context(), store.ByHand); err != nil {
 		t.Fatal(err)
 	}
 	aside := filepath.Join(a.options.Data, "before-restore-20260101T000000Z")
