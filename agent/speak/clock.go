@@ -21,11 +21,12 @@ const (
 // that is due, and nothing else is ready to run while libopus is called, for which Go's scheduler would start another thread.
 // Its goroutines exist only while something is due. Its methods may be called at the same time; its zero value is ready.
 type Clock struct {
-	mu    sync.Mutex
-	grid  grid
-	jobs  jobs
-	timer *time.Timer // starts tick; nil until the first job
-	busy  int         // ticks that run
+	mu        sync.Mutex
+	grid      grid
+	jobs      jobs
+	admission admission
+	timer     *time.Timer // starts tick; nil until the first job
+	busy      int         // ticks that run
 }
 
 // take books a place for a reply whose frames of that length are due around due, and returns by how much they are moved.
@@ -116,8 +117,11 @@ func (c *Clock) tick() {
 	for {
 		now := time.Now()
 		batch := c.due(now, room[:0])
+		again := c.admission.next(now, c.grid.taken())
 		if len(batch) == 0 {
-			break
+			c.busy--
+			c.armNext(again)
+			return
 		}
 		if len(c.jobs) > 0 {
 			c.arm(later(c.jobs[0].due, now.Add(clockHelp)))
@@ -126,16 +130,24 @@ func (c *Clock) tick() {
 		perform(batch)
 		c.mu.Lock()
 	}
-	c.busy--
-	if len(c.jobs) > 0 {
-		c.arm(c.jobs[0].due)
+}
+
+// armNext has tick run when the next job is due, and at a time that is not zero. The caller holds mu.
+func (c *Clock) armNext(at time.Time) {
+	if len(c.jobs) > 0 && (at.IsZero() || c.jobs[0].due.Before(at)) {
+		at = c.jobs[0].due
+	}
+	if !at.IsZero() {
+		c.arm(at)
 	}
 }
 
 // due moves what is due from the heap to batch, as far as that has room. The caller holds mu.
 func (c *Clock) due(now time.Time, batch []*job) []*job {
 	for len(batch) < cap(batch) && len(c.jobs) > 0 && !c.jobs[0].due.After(now) {
-		batch = append(batch, heap.Pop(&c.jobs).(*job))
+		j := heap.Pop(&c.jobs).(*job)
+		c.admission.note(now.Sub(j.due), now)
+		batch = append(batch, j)
 	}
 	return batch
 }

@@ -101,3 +101,27 @@ func TestClockForgetsWhatIsCancelled(t *testing.T) {
 		}
 	})
 }
+
+// TestClockGoesOnAfterStall: when no frame could be encoded for a second, as on a machine that stood still, all that was due
+// is sent then, and what is due later is on time.
+func TestClockGoesOnAfterStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c Clock
+		var wg sync.WaitGroup
+		for range runtime.GOMAXPROCS(0) {
+			wg.Go(func() { sendAt(t.Context(), &c, time.Millisecond, func() { time.Sleep(time.Second) }) })
+			time.Sleep(clockHelp)
+		}
+		for i := range 30 {
+			wg.Go(func() {
+				in := 10*time.Millisecond + time.Duration(i)*60*time.Millisecond
+				late, err := sendAt(t.Context(), &c, in, func() {})
+				if most := max(0, time.Second+10*time.Millisecond-in); late > most || err != nil {
+					t.Errorf("job %d: %v late, %v", i, late, err)
+				}
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+	})
+}

@@ -52,6 +52,14 @@ func (g *grid) take(due time.Time, frame time.Duration) (s *slot, move time.Dura
 	return s, move
 }
 
+// taken counts the replies that have a slot.
+func (g *grid) taken() (n int) {
+	for i := range g.slots {
+		n += g.slots[i].used
+	}
+	return n
+}
+
 func (g *grid) at(slot int) *slot { return &g.slots[(slot+gridSlots)%gridSlots] }
 
 // crowd orders slots, the best first: nearly full ones, empty ones, full ones.

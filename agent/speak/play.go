@@ -91,6 +91,11 @@ func (p *playout) play(ctx context.Context, f frame) error {
 	if err := await(ctx, player.gate.begun); err != nil {
 		return err
 	}
+	if player.playoutEnd().IsZero() { // it has not begun
+		if err := player.clock.admit(ctx); err != nil {
+			return err
+		}
+	}
 	ready := time.Now()
 	due, scheduled := player.due(ready, p.s.o.Guard)
 	if f.packet == nil {

@@ -34,7 +34,7 @@ type Options struct {
 	Label   string   // name of the server in the report; empty: its URL
 
 	Soak    time.Duration // 0: no soak
-	Devices int           // of a soak, of M12 and M13; 0: 50, and as Size says
+	Devices int           // of a soak, of M12, M13, M21 and M22; 0: 50, and as Size says
 
 	Relative bool      // times are told as multiples of the bare encoding of a packet, on the server's core right after
 	Garbage  string    // GOGC of our own server; empty: as it sets it itself
@@ -256,7 +256,7 @@ func (b *bench) rig(ctx context.Context, s scenario) (r *rig, err error) {
 		quiet: cmp.Or(b.o.Silence, s.needs.commit, ownSilence),
 	}
 	if n := b.o.Devices; n > 0 {
-		r.speakers, r.memory.idle, r.memory.speaking = n, n, n
+		r.speakers, r.memory.idle, r.memory.speaking, r.crowd.devices = n, n, n, n
 	}
 	s.needs.garbage = b.o.Garbage
 	r.stubs.Set(Plan{})
