@@ -24,7 +24,9 @@ type single struct {
 	Tools   []string
 	Letters []mail.Letter
 	Agents  []string
-	Owner   bool
+	Owner   bool   // who looks owns the server
+	Whose   string // it is; "": nobody's, or that of an account that is disabled
+	Heirs   []Heir // who else can have it; nil: who looks may not give it away
 	Answer  string // to what was asked
 	Leaves  bool   // who looks has come to forget it
 }
@@ -50,6 +52,11 @@ func (p *Page) single(r *http.Request, id string) (single, error) {
 			for _, o := range talks.Offers() {
 				s.Tools = append(s.Tools, o.LLMName)
 			}
+		}
+	}
+	if s.Owner {
+		if s.Whose, s.Heirs, err = p.heirs(r.Context(), d.Owner); err != nil {
+			return s, err
 		}
 	}
 	s.Letters, err = p.o.Letters.Last(r.Context(), id, shownLetters)

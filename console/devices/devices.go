@@ -54,6 +54,8 @@ type Book interface {
 	Forget(ctx context.Context, by account.Person, id string) (left []string, err error)
 	Assign(ctx context.Context, by account.Person, id, agent string) error
 	Agents(by account.Person) []string // that a person may choose
+	Give(ctx context.Context, by account.Person, id, name string) error
+	Heirs(ctx context.Context) ([]Heir, error) // who can have a device
 }
 
 // Options say what the pages use. All must be set.
@@ -104,6 +106,7 @@ func (p *Page) Routes() []access.Route {
 		page("GET "+path+"/{id}", own, func(w http.ResponseWriter, r *http.Request) { p.one(w, r, nil) }),
 		page("POST "+path+"/{id}", own, p.change),
 		page("POST "+path+"/{id}/forget", forgets, p.forget),
+		page("POST "+path+"/{id}/owner", forgets, p.give),
 	}
 }
 

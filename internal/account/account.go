@@ -80,6 +80,8 @@ type Options struct {
 	Seal  Sealer           // of second factors; nil: none can be added or used
 	Now   func() time.Time // nil: time.Now
 	Log   *slog.Logger     // nil: nothing is logged
+	// Handed is called with the id of a device that has become somebody else's, or nobody's. nil: nobody is told.
+	Handed func(deviceID string)
 }
 
 // Service lets people in. Its methods may be called at the same time, beside those of other processes.
@@ -111,7 +113,7 @@ func New(o Options) *Service {
 	j := &journal{audit: o.Store.Audit, now: o.Now, log: o.Log, noise: newNoise()}
 	g := newGuesses(o.Now)
 	return &Service{
-		journal: j, programs: &programs{db: o.Store, now: o.Now, acts: j, uses: newUses()},
+		journal: j, programs: &programs{db: o.Store, now: o.Now, acts: j, uses: newUses(), handed: o.Handed},
 		factors: &factors{users: o.Store.Users, now: o.Now, acts: j, guesses: g, seal: o.Seal, enrolled: lru.New[string, enrolling](maxEnrols, 0)},
 		db:      o.Store, now: o.Now, log: o.Log, hasher: newHasher(o.Cost), guesses: g, setup: setupCode(),
 	}

@@ -56,6 +56,8 @@ type programs struct {
 	now  func() time.Time
 	acts *journal
 	uses *uses
+
+	handed func(deviceID string) // nil: nobody is told
 }
 
 // NewToken makes a token for a program that acts for somebody, and returns its secret, which nobody can read again.
@@ -261,7 +263,16 @@ func (s *programs) Take(ctx context.Context, by Actor, deviceID, name string) er
 func (s *programs) own(ctx context.Context, by Actor, act, deviceID, name string, f func(d *store.Device, userID string) error) error {
 	u, err := named(ctx, s.db.Users, name)
 	if err == nil {
-		_, err = s.db.Devices.Edit(ctx, deviceID, func(d *store.Device) error { return f(d, u.ID) })
+		changed := false
+		_, err = s.db.Devices.Edit(ctx, deviceID, func(d *store.Device) error {
+			before := d.OwnerID
+			err := f(d, u.ID)
+			changed = d.OwnerID != before
+			return err
+		})
+		if err == nil && changed && s.handed != nil {
+			s.handed(deviceID)
+		}
 	}
 	err = orReason(err, store.ErrNotFound, ErrNoDevice)
 	s.acts.did(ctx, by, act, deviceID+" "+name, err)

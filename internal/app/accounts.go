@@ -15,6 +15,7 @@ import (
 
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/pairing"
+	"xiaozhi/console/devices"
 	"xiaozhi/console/talk"
 	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
@@ -41,6 +42,30 @@ func OpenAccounts(ctx context.Context, cfg *config.Config, data string, log *slo
 		return nil, nil, err
 	}
 	return account.New(account.Options{Store: db, Log: log}), db.Close, nil
+}
+
+// handed returns what drops what the last owner of a device has had kept to hear it by, and shows open pages whose it is now.
+func handed(a *App) func(id string) {
+	return func(id string) {
+		a.seen.devices.Sound.Drop(id)
+		a.seen.fleet.Changed(id)
+	}
+}
+
+// Give makes a device that of another person.
+func (a bookOf) Give(ctx context.Context, by account.Person, id, name string) error {
+	return a.accounts.Give(ctx, by.Actor(by.Remote), id, name)
+}
+
+// Heirs lists the people who can have a device: all who may log in.
+func (a bookOf) Heirs(ctx context.Context) (all []devices.Heir, err error) {
+	users, err := a.accounts.Users(ctx)
+	for _, u := range users {
+		if u.DisabledAt.IsZero() {
+			all = append(all, devices.Heir{ID: u.ID, Name: u.Name, Shown: cmp.Or(u.Shown, u.Name)})
+		}
+	}
+	return all, err
 }
 
 // hasOwner returns what reports whether somebody owns the server.

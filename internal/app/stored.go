@@ -51,7 +51,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.stored, a.accounts = s, account.New(account.Options{Store: s, Cost: a.options.PasswordCost, Seal: vault(s, a.cfg, a.options.Data), Log: a.log})
+	a.stored, a.accounts = s, account.New(account.Options{Store: s, Cost: a.options.PasswordCost, Seal: vault(s, a.cfg, a.options.Data), Log: a.log, Handed: handed(a)})
 	a.life.atEnd(func() {
 		if err := s.Close(); err != nil {
 			a.log.Error("store did not close", "err", err)

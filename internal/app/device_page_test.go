@@ -1,0 +1,91 @@
+package app
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"xiaozhi/internal/account"
+	"xiaozhi/internal/contact"
+	"xiaozhi/internal/wire"
+	"xiaozhi/store"
+)
+
+// speaker is the id of the device whose page is tested.
+const speaker = "24:6f:28:aa:10:02"
+
+// calledApp is a program that speaker has asked where to connect.
+func calledApp(t *testing.T, settings string) (*App, http.Handler) {
+	a, h := builtApp(t, t.TempDir(), "auth: {pairing: open}\n"+settings)
+	t.Cleanup(a.Close)
+	ota := httptest.NewRequest(http.MethodPost, "/xiaozhi/ota/", strings.NewReader(`{"board":{"type":"box"}}`))
+	ota.Host, ota.RemoteAddr = "192.168.1.2:8000", "192.168.1.40:5000"
+	ota.Header = http.Header{"Device-Id": {speaker}, "Client-Id": {"7f0c6a9e-1111-4222-8333-444455556666"}, "Content-Type": {"application/json"}}
+	h.ServeHTTP(httptest.NewRecorder(), ota)
+	return a, h
+}
+
+// TestDeviceGiven: owners of the server give a speaker to another person on its page, of which the audit tells. What was kept of its
+// microphone for the last one is gone then, by whatever way it was given.
+func TestDeviceGiven(t *testing.T) {
+	a, h := calledApp(t, "")
+	people := enter(t, a, h, map[string]account.Role{"olga": account.Owner, "max": account.Member, "eve": account.Member})
+	olga, mine, eve := people["olga"], people["max"], people["eve"]
+	const page, owner, sound = "/console/devices/" + speaker, "/console/devices/" + speaker + "/owner", "/console/doctor/" + speaker + "/sound"
+	a.seen.devices.Log.Arrives(contact.Arrival{Caller: contact.Caller{Device: speaker, From: "192.168.1.40", Known: true}})
+	a.seen.devices.Log.Greets(contact.Greeting{Device: speaker})
+	talk := watched(a, wire.Session{DeviceID: speaker})
+	heard := func() {
+		a.seen.devices.Sound.Ask(speaker)
+		speaksUp(talk)
+	}
+	olga.expect(page, nil, 200, "It belongs to nobody.")
+	olga.expect(owner, url.Values{}, 422, "Choose who is to have the speaker.")
+	olga.expect(owner, url.Values{"owner": {"nobody-knows"}}, 422, `id="e-owner"`)
+	olga.expect(owner, url.Values{"owner": {"max"}}, 303, page)
+	olga.expect(page, nil, 200, "The speaker belongs to max now.")
+	if body := olga.ask(page, nil).Body.String(); !strings.Contains(body, "It belongs to max.") || strings.Contains(body, `<option value="max"`) || !strings.Contains(body, `<option value="eve"`) {
+		t.Errorf("the page offers what is not to be chosen:\n%s", body)
+	}
+	mine.expect(owner, url.Values{"owner": {"eve"}}, 403, "")
+	if body := mine.ask(page, nil).Body.String(); strings.Contains(body, `name="owner"`) || strings.Contains(body, `value="eve"`) {
+		t.Error("a member is offered to give it away")
+	}
+	heard()
+	mine.expect(sound, nil, 200, "WAVE")
+	olga.expect(owner, url.Values{"owner": {"max"}}, 303, page)
+	mine.expect(sound, nil, 200, "WAVE") // it was theirs already
+	olga.expect(owner, url.Values{"owner": {"eve"}}, 303, page)
+	eve.expect(sound, nil, 404, "")
+	mine.expect(page, nil, 403, "")
+	mine.expect(sound, nil, 403, "")
+	olga.expect(page+"?lang=zh", nil, 200, "目前属于 eve。")
+	heard()
+	r := httptest.NewRequest(http.MethodPost, "/api/v1/users/max/devices", strings.NewReader(`{"device":"`+speaker+`"}`))
+	r.Host, r.RemoteAddr = "127.0.0.1:8000", "127.0.0.1:9"
+	r.Header = http.Header{"Content-Type": {"application/json"}, "Origin": {"http://127.0.0.1:8000"}}
+	for _, cookie := range olga.cookies {
+		r.AddCookie(cookie)
+	}
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	mine.expect(sound, nil, 404, "")
+	acts, err := a.accounts.Audit(t.Context(), store.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, act := range acts {
+		if act.Act == "device.give" && act.OK {
+			told = append(told, act.Who+" "+act.Object)
+		}
+	}
+	if want := []string{"olga " + speaker + " max", "olga " + speaker + " eve", "olga " + speaker + " max", "olga " + speaker + " max"}; !slices.Equal(told, want) {
+		t.Errorf("the audit tells %q", told)
+	}
+}
