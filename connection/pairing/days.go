@@ -17,7 +17,8 @@ const (
 	Sound = "sound" // recordings
 )
 
-const maxDays = 36500
+// MaxDays is for how many days something can be kept at most, if not for ever.
+const MaxDays = 36500
 
 // Keeping keeps for how many days what devices have said is kept.
 type Keeping interface {
@@ -38,25 +39,25 @@ func (d Days) check() error {
 		return errDays
 	}
 	for of, n := range d {
-		if of != Text && of != Sound || n != nil && (*n < 0 || *n > maxDays) {
+		if of != Text && of != Sound || n != nil && (*n < 0 || *n > MaxDays) {
 			return errDays
 		}
 	}
 	return nil
 }
 
-// keep sets the days of a device that the book knows, once its row is there.
-func (h *handler) keep(ctx context.Context, id string, days Days) error {
-	if h.o.Keeping == nil {
+// Keep sets the days of a device that the book knows, once its row is there. Of the options it uses Book and Keeping.
+func Keep(ctx context.Context, o Options, id string, days Days) error {
+	if o.Keeping == nil {
 		return errNoKept
 	}
 	if err := days.check(); err != nil {
 		return err
 	}
-	if err := h.o.Book.Flush(ctx); err != nil {
+	if err := o.Book.Flush(ctx); err != nil {
 		return errors.Join(identity.ErrNotWritten, err)
 	}
-	return h.o.Keeping.Set(ctx, id, days)
+	return o.Keeping.Set(ctx, id, days)
 }
 
 // days lists the days that devices have of their own.

@@ -251,7 +251,7 @@ func (h *handler) do(ctx context.Context, by, act string, o Order) (did Done, er
 	case "refuse":
 		err = book.Refuse(ctx, did.Device, by)
 	case "keep":
-		err = h.keep(ctx, did.Device, o.Keep)
+		err = Keep(ctx, h.o, did.Device, o.Keep)
 	case "forget":
 		if err = book.Forget(ctx, did.Device); err == nil {
 			did.Left = h.forget(ctx, did.Device)

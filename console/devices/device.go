@@ -27,6 +27,7 @@ type single struct {
 	Owner   bool   // who looks owns the server
 	Whose   string // it is; "": nobody's, or that of an account that is disabled
 	Heirs   []Heir // who else can have it; nil: who looks may not give it away
+	Kept    Kept
 	Answer  string // to what was asked
 	Leaves  bool   // who looks has come to forget it
 }
@@ -56,6 +57,9 @@ func (p *Page) single(r *http.Request, id string) (single, error) {
 	}
 	if s.Owner {
 		if s.Whose, s.Heirs, err = p.heirs(r.Context(), d.Owner); err != nil {
+			return s, err
+		}
+		if s.Kept, err = p.o.Book.Kept(r.Context(), id); err != nil {
 			return s, err
 		}
 	}

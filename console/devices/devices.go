@@ -56,6 +56,8 @@ type Book interface {
 	Agents(by account.Person) []string // that a person may choose
 	Give(ctx context.Context, by account.Person, id, name string) error
 	Heirs(ctx context.Context) ([]Heir, error) // who can have a device
+	Kept(ctx context.Context, id string) (Kept, error)
+	Keep(ctx context.Context, id string, text, sound *int) error // nil: as the settings say
 }
 
 // Options say what the pages use. All must be set.
@@ -67,6 +69,7 @@ type Options struct {
 	Transcript func(id string) []directory.Line       // of a connected device
 	ID         func(typed string) string              // the one spelling of a device's id
 	Owner      func(ctx context.Context, id string) (string, error)
+	MaxDays    int             // for which a device can be kept, if not for ever
 	Callers    func() []string // who has asked last where to connect, a line each
 }
 
@@ -107,6 +110,7 @@ func (p *Page) Routes() []access.Route {
 		page("POST "+path+"/{id}", own, p.change),
 		page("POST "+path+"/{id}/forget", forgets, p.forget),
 		page("POST "+path+"/{id}/owner", forgets, p.give),
+		page("POST "+path+"/{id}/keep", owners, p.keep),
 	}
 }
 

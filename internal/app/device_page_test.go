@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,4 +89,49 @@ func TestDeviceGiven(t *testing.T) {
 	if want := []string{"olga " + speaker + " max", "olga " + speaker + " eve", "olga " + speaker + " max", "olga " + speaker + " max"}; !slices.Equal(told, want) {
 		t.Errorf("the audit tells %q", told)
 	}
+}
+
+// TestDeviceKept: owners of the server say on the page of a speaker for how many days it is kept. Mistakes stand at their fields, beside
+// what was typed, and change nothing; an empty field is that of the settings, which the page names.
+func TestDeviceKept(t *testing.T) {
+	a, h := calledApp(t, "store: {keep_days: 45}\nrecording: {days: 12}")
+	people := enter(t, a, h, map[string]account.Role{"olga": account.Owner, "max": account.Member})
+	olga := people["olga"]
+	const page, keep = "/console/devices/" + speaker, "/console/devices/" + speaker + "/keep"
+	days := func(text, sound string) url.Values { return url.Values{"keep-text": {text}, "keep-sound": {sound}} }
+	kept := func(want string) {
+		t.Helper()
+		d, err := a.stored.Devices.Get(t.Context(), speaker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		say := func(n *int) string {
+			if n == nil {
+				return "-"
+			}
+			return strconv.Itoa(*n)
+		}
+		if got := say(d.KeepText) + " " + say(d.KeepSound); got != want {
+			t.Errorf("kept for %s days, not %s", got, want)
+		}
+	}
+	olga.expect(page, nil, 200, "Empty: 45 days, as the settings of the server say.")
+	olga.expect(page, nil, 200, "Empty: 12 days, as the settings of the server say.")
+	olga.expect(keep, days("30", "0"), 303, page)
+	olga.expect(page, nil, 200, "From now on it is kept so long.")
+	olga.expect(page, nil, 200, ` value="30"`)
+	kept("30 0")
+	for _, wrong := range []string{"-1", "a week", "36501", "1.5", "99999999999999999999"} {
+		w := olga.ask(keep, days("", wrong))
+		if body := w.Body.String(); w.Code != 422 || !strings.Contains(body, `id="e-keep-sound"`) || strings.Contains(body, `id="e-keep-text"`) ||
+			!strings.Contains(body, `value="`+wrong+`"`) || strings.Contains(body, `value="30"`) {
+			t.Errorf("%s: %d %s", wrong, w.Code, body)
+		}
+	}
+	olga.expect(keep+"?lang=zh", days("x", ""), 422, "请输入 0（一直保留）到 36500 之间的整数，或者留空。")
+	kept("30 0")
+	people["max"].expect(keep, days("1", "1"), 403, "")
+	kept("30 0")
+	olga.expect(keep, days("", "7"), 303, page)
+	kept("- 7")
 }

@@ -8,6 +8,7 @@ import (
 
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/pairing"
+	"xiaozhi/console/devices"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/services"
 	"xiaozhi/internal/timeline"
@@ -46,6 +47,23 @@ func (k keeping) Set(ctx context.Context, id string, days pairing.Days) error {
 		return fmt.Errorf("%w: %w", identity.ErrNotWritten, err)
 	}
 	return nil
+}
+
+// Kept returns for how many days what a device says is kept.
+func (a bookOf) Kept(ctx context.Context, id string) (devices.Kept, error) {
+	of := a.base()
+	kept := devices.Kept{UsualText: of.Store.KeepDays, UsualSound: of.Recording.Days}
+	d, err := a.stored.Devices.Get(ctx, id)
+	if errors.Is(err, store.ErrNotFound) { // it is not written yet
+		return kept, nil
+	}
+	kept.Text, kept.Sound = d.KeepText, d.KeepSound
+	return kept, err
+}
+
+// Keep sets for how many days what a device says is kept; nil: as the settings say.
+func (a bookOf) Keep(ctx context.Context, id string, text, sound *int) error {
+	return pairing.Keep(ctx, pairing.Options{Book: a.book, Keeping: keepingIn(a.stored)}, id, pairing.Days{pairing.Text: text, pairing.Sound: sound})
 }
 
 // All implements [pairing.Keeping].
