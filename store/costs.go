@@ -86,6 +86,21 @@ func (t *Turns) Summary(ctx context.Context, q CostQuery) (s Summary, err error)
 	return s, nil
 }
 
+// HourRow counts the turns of an hour.
+type HourRow struct {
+	Hour   int // from the beginning of the query on
+	Turns  int
+	Failed int // of Turns
+}
+
+func (r *HourRow) fields() []any { return []any{whole{&r.Hour}, whole{&r.Turns}, whole{&r.Failed}} }
+
+// Hours counts the turns of each hour in which there are some, the first hour first.
+func (t *Turns) Hours(ctx context.Context, q CostQuery) ([]HourRow, error) {
+	return list[HourRow](ctx, t.db.read, "SELECT (t.at - CAST($1 AS BIGINT)) / 3600000 AS hour, COUNT(*), COUNT(NULLIF(t.fault, ''))"+q.where(2)+" GROUP BY 1 ORDER BY 1",
+		append([]any{q.From.UnixMilli()}, q.args()...)...)
+}
+
 // Spans hands over the spans of turns, as they are kept, the newest first, at most limit of them.
 func (t *Turns) Spans(ctx context.Context, q CostQuery, limit int, each func(spans string)) error {
 	rows, err := t.db.read.QueryContext(ctx, "SELECT t.spans"+q.where(1)+" AND t.spans IS NOT NULL ORDER BY t.at DESC, t.id DESC LIMIT $7", append(q.args(), limit)...)

@@ -28,6 +28,7 @@ type single struct {
 	Whose   string // it is; "": nobody's, or that of an account that is disabled
 	Heirs   []Heir // who else can have it; nil: who looks may not give it away
 	Kept    Kept
+	Day     day
 	Answer  string // to what was asked
 	Leaves  bool   // who looks has come to forget it
 }
@@ -63,6 +64,9 @@ func (p *Page) single(r *http.Request, id string) (single, error) {
 			return s, err
 		}
 	}
+	if s.Day, err = p.o.Day(r.Context(), id); err != nil {
+		return s, err
+	}
 	s.Letters, err = p.o.Letters.Last(r.Context(), id, shownLetters)
 	return s, err
 }
@@ -85,7 +89,7 @@ func (p *Page) oneParts(r *http.Request, id string) ([]live.Part, error) {
 		return nil, err
 	}
 	var parts []live.Part
-	for _, name := range []string{"now", "letters"} {
+	for _, name := range []string{"now", "letters", "day"} {
 		html, err := p.site.Fragment(r, "device-"+name, s)
 		if err != nil {
 			return nil, err

@@ -69,8 +69,9 @@ type Options struct {
 	Transcript func(id string) []directory.Line       // of a connected device
 	ID         func(typed string) string              // the one spelling of a device's id
 	Owner      func(ctx context.Context, id string) (string, error)
-	MaxDays    int             // for which a device can be kept, if not for ever
-	Callers    func() []string // who has asked last where to connect, a line each
+	MaxDays    int                                                  // for which a device can be kept, if not for ever
+	Day        func(ctx context.Context, id string) ([]Hour, error) // the turns of the last hours, the newest at the end
+	Callers    func() []string                                      // who has asked last where to connect, a line each
 }
 
 // Page shows devices.

@@ -56,7 +56,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		Devices: devices.Options{
 			Fleet: a.seen.fleet, Letters: a.outside.letters, Book: bookOf{a}, ID: identity.ParseID, Owner: deviceOwner(a.stored),
 			Find: func(id string) (remote.Device, error) { return a.outside.devices.Find(id) }, Transcript: transcriptOf(a),
-			Callers: a.seen.callers, MaxDays: pairing.MaxDays,
+			Callers: a.seen.callers, MaxDays: pairing.MaxDays, Day: lastDay(a),
 		},
 		Doctor: doctorOf{a}, Services: servicesOf(a), Settings: a.settings,
 		Agents: agentpages.Options{Book: a.crew.api(a.web.guard, a.stored), Lab: a.web.lab.Lab, Stock: a.web.stock},

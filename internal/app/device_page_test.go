@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/contact"
@@ -134,4 +135,34 @@ func TestDeviceKept(t *testing.T) {
 	kept("30 0")
 	olga.expect(keep, days("", "7"), 303, page)
 	kept("- 7")
+}
+
+// TestDeviceDay: the page of a speaker draws its turns of the last 24 hours, by the clock of the server, and lists them; turns of others
+// and older ones are not among them. Without any it says so.
+func TestDeviceDay(t *testing.T) {
+	a, h := calledApp(t, "server: {timezone: Asia/Kolkata}")
+	olga := enter(t, a, h, map[string]account.Role{"olga": account.Owner})["olga"]
+	const page = "/console/devices/" + speaker
+	olga.expect(page, nil, 200, "No turn in the last 24 hours.")
+	now := time.Now()
+	hours := now.Add(-3 * time.Hour)
+	talk := store.NewID()
+	for i, turn := range []store.Turn{{At: now}, {At: hours, Fault: "llm"}, {At: hours}, {At: now.Add(-25 * time.Hour)}} {
+		turn.ID, turn.ConversationID, turn.DeviceID, turn.Seq, turn.Kind = store.NewID(), talk, speaker, i+1, "user"
+		a.stored.Log.Put(&store.Entry{Conversation: store.Conversation{ID: talk, DeviceID: speaker, BeganAt: now}, Turn: turn})
+	}
+	for range 200 {
+		if turns, err := a.stored.Turns.List(t.Context(), speaker, store.Page{}); err == nil && len(turns) == 4 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	olga.expect(page, nil, 200, "Turns: 3, failed: 1.")
+	body := olga.ask(page, nil).Body.String()
+	kolkata := time.FixedZone("", 5*3600+1800)
+	row := `<tr><th scope="row">` + hours.In(kolkata).Format("15") + `:00</th><td class="n">2</td><td class="n">1</td></tr>`
+	if !strings.Contains(body, `role="img" aria-label="Turns: 3, failed: 1."`) || strings.Count(body, `<tr><th scope="row">`) != 2 || !strings.Contains(body, row) || !strings.Contains(body, "UTC&#43;05:30") || strings.Count(body, `<rect class="bad"`) != 1 {
+		t.Errorf("not %s:\n%s", row, body)
+	}
+	olga.expect(page+"?lang=zh", nil, 200, "共 3 轮对话，其中 1 轮失败。")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/pairing"
@@ -64,6 +65,23 @@ func (a bookOf) Kept(ctx context.Context, id string) (devices.Kept, error) {
 // Keep sets for how many days what a device says is kept; nil: as the settings say.
 func (a bookOf) Keep(ctx context.Context, id string, text, sound *int) error {
 	return pairing.Keep(ctx, pairing.Options{Book: a.book, Keeping: keepingIn(a.stored)}, id, pairing.Days{pairing.Text: text, pairing.Sound: sound})
+}
+
+// lastDay returns what counts the turns of a device by the hours of the last day, which begin as the clocks of the server's zone say.
+func lastDay(a *App) func(ctx context.Context, id string) ([]devices.Hour, error) {
+	return func(ctx context.Context, id string) ([]devices.Hour, error) {
+		now := time.Now().In(a.forces.zone.Location())
+		from := now.Add(-time.Duration(now.Minute())*time.Minute - time.Duration(now.Second())*time.Second - time.Duration(now.Nanosecond()) - 23*time.Hour)
+		all := make([]devices.Hour, 24)
+		for i := range all {
+			all[i].At = from.Add(time.Duration(i) * time.Hour)
+		}
+		rows, err := a.stored.Turns.Hours(ctx, store.CostQuery{DeviceID: id, From: from, To: from.Add(24 * time.Hour)})
+		for _, row := range rows {
+			all[row.Hour].Turns, all[row.Hour].Failed = row.Turns, row.Failed
+		}
+		return all, err
+	}
 }
 
 // All implements [pairing.Keeping].
