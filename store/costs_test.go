@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -32,7 +33,13 @@ func TestCosts(t *testing.T) {
 		if got != "m day 1: 1 turns, 0 unpriced, 7 micros, 10 tokens. m day 0: 2 turns, 1 unpriced, 5 micros, 20 tokens. n day 0: 1 turns, 0 unpriced, 0 micros, 10 tokens. " || err != nil {
 			t.Error(got, err)
 		}
+		if hours, err := s.Turns.Hours(ctx, q); err != nil || !slices.Equal(hours, []HourRow{{0, 2, 1}, {1, 1, 1}, {5, 1, 0}}) {
+			t.Errorf("%+v %v", hours, err)
+		}
 		q.DeviceID = "n"
+		if hours, err := s.Turns.Hours(ctx, q); err != nil || !slices.Equal(hours, []HourRow{{0, 1, 1}}) {
+			t.Errorf("%+v %v", hours, err)
+		}
 		if rows, err := s.Turns.Costs(ctx, q); len(rows) != 1 || err != nil {
 			t.Errorf("%+v %v", rows, err)
 		}
