@@ -26,6 +26,7 @@ type Clock struct {
 	jobs      jobs
 	admission admission
 	timer     *time.Timer // starts tick; nil until the first job
+	armed     time.Time   // when it does; zero: it does not
 	busy      int         // ticks that run
 }
 
@@ -96,8 +97,12 @@ func (c *Clock) do(ctx context.Context, j *job, due time.Time) error {
 	return context.Cause(ctx)
 }
 
-// arm has tick run at a time. The caller holds mu.
+// arm has tick run at a time, or earlier if that was asked for. The caller holds mu.
 func (c *Clock) arm(at time.Time) {
+	if !c.armed.IsZero() && !at.Before(c.armed) {
+		return
+	}
+	c.armed = at
 	if c.timer == nil {
 		c.timer = time.AfterFunc(time.Until(at), c.tick)
 		return
@@ -105,40 +110,38 @@ func (c *Clock) arm(at time.Time) {
 	c.timer.Reset(time.Until(at))
 }
 
-// tick does what is due. Meanwhile another is started if something that is due waits for long.
+// tick does what is due. It sets the timer before that: later, Go's scheduler would have to wake the thread that waits for
+// timers, which does not know of it yet.
 func (c *Clock) tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.armed = time.Time{}
 	if c.busy >= runtime.GOMAXPROCS(0) {
 		return // they look again when they are done
 	}
 	c.busy++
+	defer func() { c.busy-- }()
 	var room [clockBatch]*job
 	for {
 		now := time.Now()
 		batch := c.due(now, room[:0])
 		again := c.admission.next(now, c.grid.taken())
-		if len(batch) == 0 {
-			c.busy--
-			c.armNext(again)
-			return
-		}
 		if len(c.jobs) > 0 {
-			c.arm(later(c.jobs[0].due, now.Add(clockHelp)))
+			next := c.jobs[0].due
+			if !next.After(now) { // another helps if this takes long
+				next = now.Add(clockHelp)
+			}
+			c.arm(next)
+		}
+		if !again.IsZero() {
+			c.arm(again)
+		}
+		if len(batch) == 0 {
+			return
 		}
 		c.mu.Unlock()
 		perform(batch)
 		c.mu.Lock()
-	}
-}
-
-// armNext has tick run when the next job is due, and at a time that is not zero. The caller holds mu.
-func (c *Clock) armNext(at time.Time) {
-	if len(c.jobs) > 0 && (at.IsZero() || c.jobs[0].due.Before(at)) {
-		at = c.jobs[0].due
-	}
-	if !at.IsZero() {
-		c.arm(at)
 	}
 }
 
@@ -173,13 +176,6 @@ func (j *job) guard(f func()) {
 	if j.failed == nil {
 		f()
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // jobs is a heap by the time when they are due.
