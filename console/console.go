@@ -54,6 +54,7 @@ type Parts struct {
 	Tools    *tools.Desk
 	Change   tools.Settings // nil: nothing is changed
 	Settings *changes.Settings
+	Backups  settings.Backups
 }
 
 // Console is all pages. Its methods may be called at the same time.
@@ -112,7 +113,7 @@ func New(p Parts) (*Console, error) {
 		talk.New(site, p.Talk),
 		checkup,
 		tools.New(site, door, p.Tools, p.Change),
-		settings.New(site, p.Settings),
+		settings.New(site, p.Settings, p.Backups),
 	} {
 		c.routes = append(c.routes, page.Routes()...)
 		topics = append(topics, page.Topics()...)

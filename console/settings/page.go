@@ -31,12 +31,15 @@ const Topic = "settings"
 
 // Page shows the settings.
 type Page struct {
-	site *ui.Site
-	from *settings.Settings
+	site    *ui.Site
+	from    *settings.Settings
+	backups Backups
 }
 
 // New returns the page.
-func New(site *ui.Site, from *settings.Settings) *Page { return &Page{site, from} }
+func New(site *ui.Site, from *settings.Settings, backups Backups) *Page {
+	return &Page{site, from, backups}
+}
 
 const path = ui.Prefix + "settings"
 
@@ -62,13 +65,24 @@ func (p *Page) Routes() []access.Route {
 		page("POST "+path+"/-/revisions", p.undo),
 		page("GET "+path+"/-/import", func(w http.ResponseWriter, r *http.Request) { p.importing(w, r, nil) }),
 		page("POST "+path+"/-/import", p.imports),
+		page("GET "+backupPath, func(w http.ResponseWriter, r *http.Request) { p.listBackups(w, r, nil) }),
+		page("POST "+backupPath, p.backUp),
 		export,
 	}
 }
 
 // Topics lists the live parts.
 func (p *Page) Topics() []live.Topic {
-	return []live.Topic{live.Whole(Topic, owners, "settings-state", func(r *http.Request) (string, error) { return p.site.Fragment(r, "settings-state", p.state(r)) })}
+	return []live.Topic{
+		live.Whole(Topic, owners, "settings-state", func(r *http.Request) (string, error) { return p.site.Fragment(r, "settings-state", p.state(r)) }),
+		live.Whole(BackupTopic, owners, "backups", func(r *http.Request) (string, error) {
+			b, err := p.backedUp(r)
+			if err != nil {
+				return "", err
+			}
+			return p.site.Fragment(r, "settings-backup-list", b)
+		}),
+	}
 }
 
 // state says how the last change goes, and why nothing can be changed.

@@ -69,7 +69,7 @@ func newRig(t *testing.T, file, own string) *rig {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	for _, r := range New(site, s).Routes() {
+	for _, r := range New(site, s, nil).Routes() {
 		mux.Handle(r.Pattern, r.Handler)
 	}
 	return &rig{s, t, mux}

@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	settingspage "xiaozhi/console/settings"
+	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/private"
 	"xiaozhi/internal/recording"
@@ -108,15 +111,96 @@ func Restore(ctx context.Context, data, file string, now time.Time) (aside strin
 
 // backups makes backups of the store, which there must be.
 func (a *App) backups() *store.Backups {
+	return backupsOf(a, func(err error) error {
+		a.log.Warn("file left out of the backup", "err", err)
+		return nil
+	})
+}
+
+// backupsOf makes backups of the store. Of a file that others may write open returns why there is no backup; nil: it is left out.
+func backupsOf(a *App, open func(error) error) *store.Backups {
 	return &store.Backups{
 		Store: a.stored, Dir: filepath.Join(a.options.Data, backupsFolder), Keep: a.cfg.Store.Backup, Zone: a.forces.zone.Location,
 		Files: func() ([]store.File, error) {
-			return backupFiles(a.options.Data, ours(), "", func(err error) error {
-				a.log.Warn("file left out of the backup", "err", err)
-				return nil
-			})
+			return backupFiles(a.options.Data, ours(), "", open)
 		}, Log: a.log,
 	}
+}
+
+// backupDesk makes the backups that people ask for on their page, one at a time, as the command does. Its methods may be
+// called at the same time.
+type backupDesk struct {
+	app    *App
+	told   func()          // of each change; set before anybody can ask
+	ctx    context.Context // of what is made
+	making sync.WaitGroup
+
+	mu      sync.Mutex
+	running bool
+	made    string
+	failed  error
+}
+
+var _ settingspage.Backups = (*backupDesk)(nil)
+
+// newBackupDesk returns a desk that ends, with what it makes, before the store is closed.
+func newBackupDesk(a *App) *backupDesk {
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &backupDesk{app: a, ctx: ctx}
+	a.life.atEnd(func() {
+		d.mu.Lock()
+		cancel() // nothing begins any more
+		d.mu.Unlock()
+		d.making.Wait()
+	})
+	return d
+}
+
+// Backups implements [settingspage.Backups].
+func (d *backupDesk) Backups() settingspage.Backed {
+	b := d.app.backups()
+	data, err := filepath.Abs(d.app.options.Data)
+	if err != nil {
+		data = d.app.options.Data
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return settingspage.Backed{
+		Copies: b.All(), Data: data, Folder: filepath.Join(data, backupsFolder), Keep: b.Keep, Elsewhere: d.app.cfg.Store.URL != "",
+		Running: d.running || b.Running(), Made: d.made, Failed: d.failed,
+	}
+}
+
+// Begin implements [settingspage.Backups].
+func (d *backupDesk) Begin(by account.Person) (<-chan struct{}, error) {
+	b := backupsOf(d.app, refuse)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running || b.Running() {
+		return nil, store.ErrBackupRuns
+	}
+	if err := d.ctx.Err(); err != nil {
+		return nil, err
+	}
+	d.running, d.made, d.failed = true, "", nil
+	done := make(chan struct{})
+	d.making.Go(func() {
+		defer close(done)
+		name, err := b.Make(d.ctx, store.ByHand)
+		file := ""
+		if err == nil {
+			file = filepath.Base(name)
+		} else {
+			d.app.log.Error("no backup was made", "err", err)
+		}
+		d.app.accounts.Did(d.ctx, by.Actor(by.Remote), "backup.make", file, err)
+		d.mu.Lock()
+		d.running, d.made, d.failed = false, file, err
+		d.mu.Unlock()
+		d.told()
+	})
+	d.told()
+	return done, nil
 }
 
 // checkOurs refuses a folder that holds something and is no data folder: with --data mistyped, files of others would be

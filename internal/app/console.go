@@ -46,6 +46,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 	if a.accounts == nil || !a.cfg.Console.Enabled {
 		return nil
 	}
+	backups := newBackupDesk(a)
 	all, err := console.New(console.Parts{
 		Guard: a.web.guard, Zone: a.forces.zone.Location, Version: Version, Explain: explain, Watch: a.options.Collector.Watch, Log: a.log,
 		Overview: overviewOf{a},
@@ -58,7 +59,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 			Find: func(id string) (remote.Device, error) { return a.outside.devices.Find(id) }, Transcript: transcriptOf(a),
 			Callers: a.seen.callers, MaxDays: pairing.MaxDays, Day: lastDay(a),
 		},
-		Doctor: doctorOf{a}, Services: servicesOf(a), Settings: a.settings,
+		Doctor: doctorOf{a}, Services: servicesOf(a), Settings: a.settings, Backups: backups,
 		Agents: agentpages.Options{Book: a.crew.api(a.web.guard, a.stored), Lab: a.web.lab.Lab, Stock: a.web.stock},
 		Tools:  desk,
 		Change: changing(a),
@@ -68,6 +69,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		return err
 	}
 	a.web.console = all
+	backups.told = func() { all.Changed(settingspage.BackupTopic, "") }
 	a.life.atEnd(a.seen.devices.Log.Follow(func(id string) {
 		all.Changed(doctorpage.Topic, "")
 		all.Changed(doctorpage.TopicContact, id)
