@@ -31,7 +31,7 @@ func (a *admission) note(d time.Duration, now time.Time) {
 	a.late, a.seen = max(d, a.lateness(now)), now
 }
 
-// lateness is what is remembered of the latest frames.
+// lateness returns how late frames have left of late; a half of it is forgotten in each [lateForget].
 func (a *admission) lateness(now time.Time) time.Duration {
 	return time.Duration(float64(a.late) * math.Exp2(-now.Sub(a.seen).Seconds()/lateForget.Seconds()))
 }

@@ -9,7 +9,7 @@ type Hour struct {
 	Failed int // of Turns
 }
 
-// Clock is when the hour began.
+// Clock formats the beginning of the hour.
 func (h Hour) Clock() string { return h.At.Format("15:04") }
 
 // day draws the turns of the last hours: a column for each hour, of turns above a line, and of those that failed below it.

@@ -13,10 +13,10 @@ type Kept struct {
 	UsualText, UsualSound int  // by the settings
 }
 
-// TextField is what stands in the field of talks.
+// TextField returns the value of the field of talks.
 func (k Kept) TextField() string { return written(k.Text) }
 
-// SoundField is what stands in the field of recordings.
+// SoundField returns the value of the field of recordings.
 func (k Kept) SoundField() string { return written(k.Sound) }
 
 func written(days *int) string {

@@ -12,7 +12,7 @@ import (
 // shown is the number of devices on one page of the list.
 const shown = 50
 
-// place is where a device stands in the list: those that are connected first, then those that were seen last, then by their ids.
+// place orders a device in the list: those that are connected first, then those that were seen last, then by their ids.
 // It does not move when others come or go.
 type place struct {
 	connected bool

@@ -17,7 +17,7 @@ const (
 	heardMost = 1024
 )
 
-// microphone is what a device has sent last, as far as a person can hear it.
+// microphone describes the last sound of a device, and whether a person can hear it.
 type microphone struct {
 	There    bool // it can be heard
 	Asked    bool // what comes is kept, for it was asked for

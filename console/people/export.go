@@ -17,7 +17,7 @@ import (
 
 const exportPath = ui.Prefix + "log/export"
 
-// exportTime is how long a browser may take over a page of what it is sent: there is one export at a time.
+// exportTime limits the time that a browser may take over a page of rows: there is one export at a time.
 const exportTime = time.Minute
 
 // exported is an act as it is taken out.
@@ -117,7 +117,7 @@ func rowsTo(w io.Writer) func([]store.Act) error {
 	}
 }
 
-// formula is where a spreadsheet would begin to calculate: at the beginning of a cell, or behind what may divide cells
+// formula matches the places at which a spreadsheet would begin to calculate: at the beginning of a cell, or behind what may divide cells
 // where people live.
 var formula = regexp.MustCompile(`(^|[,;|\t\r\n])([\s"']*[=+\-@＝＋－＠])`)
 

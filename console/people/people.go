@@ -23,7 +23,7 @@ import (
 //go:embed *.html
 var Files embed.FS
 
-// LogTopic is what pages follow that show the server's log.
+// LogTopic names the changes of the server's log, which its page follows.
 const LogTopic = "log"
 
 // Page shows accounts and the log.

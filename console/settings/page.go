@@ -382,7 +382,7 @@ func (p *Page) found(r *http.Request, h *history) error {
 	return err
 }
 
-// searched is what a revision is searched for: who, why, the keys and their values.
+// searched joins the words that a search finds a revision by: who, why, the keys and their values.
 func searched(one settings.Revision, lang text.Lang) string {
 	all := []string{strconv.Itoa(one.N), one.By, one.NoteIn(lang)}
 	for _, c := range changesOf(one.Changes) {

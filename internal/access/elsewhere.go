@@ -7,7 +7,7 @@ import (
 	"xiaozhi/internal/text/message"
 )
 
-// programs is where the paths for programs begin.
+// programs begins all paths for programs.
 const programs = "/api/v1/"
 
 // elsewhere answers programs that ask at a path that there is not, or by a method that it does not take.

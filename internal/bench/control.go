@@ -213,7 +213,7 @@ func residentOf(status string) (int, error) {
 	return strconv.Atoi(strings.TrimSuffix(field(status, "VmRSS"), " kB"))
 }
 
-// consumption is what a process has used during a time.
+// consumption holds what a process has used during a time.
 type consumption struct {
 	processTimes
 	switches int
@@ -242,7 +242,7 @@ func switchesOf(status string) (int, error) {
 	return own + forced, errors.Join(err1, err2)
 }
 
-// processTimes are how long a process has used processors, outside of the kernel and within.
+// processTimes hold the processor time of a process, outside of the kernel and within.
 type processTimes struct{ user, kernel time.Duration }
 
 // timesOf reads a stat file. Linux counts in hundredths of a second. The name of the program, in brackets, may hold anything.

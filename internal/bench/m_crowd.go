@@ -14,7 +14,7 @@ import (
 // replyPatience is how much longer than its sound a reply may take until it counts as lost.
 const replyPatience = 30 * time.Second
 
-// crowding is what became of the turns of many devices.
+// crowding counts how the turns of many devices ended.
 type crowding struct {
 	mu      sync.Mutex
 	added   []time.Duration // to each first frame, beside what the services took
