@@ -13,7 +13,7 @@ import (
 // catalogues hold texts on purpose: prompts and phrases, and the words by which
 // offline engines understand and read a language. What simulated clients say is
 // not of this program.
-const catalogues = "prompts internal/text/... providers/rules/... providers/local/... mcp/local/calc mcp/local/lunar internal/speechtest internal/bench internal/devicetest internal/conformance"
+const catalogues = "prompts internal/text/... providers/rules/... providers/local/... internal/speechtest internal/bench internal/devicetest internal/conformance"
 
 // actionModel is the package that declares Action.
 const actionModel = "mcp"

@@ -124,7 +124,7 @@ func TestForbidden(t *testing.T) {
 		{"connection/websocket", "github.com/gorilla/websocket", false, false},
 		{"mcp/local", "xiaozhi/mcp", false, false},
 		{"mcp/local", "xiaozhi/agent", false, true},
-		{"mcp/local", "xiaozhi/mcp/local/calc", false, false},
+		{"mcp/local", "xiaozhi/mcp/local/web", false, false},
 		{"providers/openai", "xiaozhi/providers/chain", false, true},
 		{"cmd/xiaozhi", "xiaozhi/providers/openai", false, false},
 		{"cmd/xiaozhi", "xiaozhi/cmd/xiaozhi/internal/app", false, false},

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 
+	"xiaozhi/internal/text/calc"
 	"xiaozhi/mcp"
-	"xiaozhi/mcp/local/calc"
 )
 
 // calculate works out an expression.

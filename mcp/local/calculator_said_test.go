@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"xiaozhi/mcp/local/calc"
+	"xiaozhi/internal/text/calc"
 )
 
 // eval is what a speaker's owner is told, with ≈ before what is rounded.

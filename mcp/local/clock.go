@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/text/lunar"
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
-	"xiaozhi/mcp/local/lunar"
 )
 
 // clock tells the time, and what hangs on it: dates, timers and reminders.
