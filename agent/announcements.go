@@ -31,6 +31,7 @@ type announcements struct {
 	waiting []announcement // at most maxOwed, what was put back, and music
 	urgent  []announcement // to be told at once, and not begun yet
 	last    uint64         // the number that was given last
+	quiet   bool           // only what was asked for is told
 	changed bool           // since the rules have looked
 }
 
@@ -41,7 +42,11 @@ func (q *announcements) add(a feature.Announcement) (id uint64, ok bool) {
 	if a.Owed {
 		limit = maxOwed
 	}
-	if !a.Now && !a.Background && len(q.waiting) >= limit {
+	waiting := len(q.waiting)
+	if a.Asked { // what is held back takes no place from it
+		waiting = len(q.due())
+	}
+	if !a.Now && !a.Background && waiting >= limit {
 		return 0, false
 	}
 	q.last++
@@ -59,12 +64,37 @@ func (q *announcements) add(a feature.Announcement) (id uint64, ok bool) {
 	return n.id, true
 }
 
+// due returns what may be told now, in its order.
+func (q *announcements) due() []announcement {
+	if !q.quiet {
+		return q.waiting
+	}
+	return slices.DeleteFunc(slices.Clone(q.waiting), func(n announcement) bool { return !n.Asked })
+}
+
+// setQuiet begins or ends quiet mode. From then on what nobody has asked for is held back,
+// but for what somebody waits for: that is given up, and returned.
+func (q *announcements) setQuiet(on bool) (given []announcement) {
+	q.quiet, q.changed = on, true
+	if !on {
+		return nil
+	}
+	for _, n := range q.waiting {
+		if !n.Asked && n.Done != nil {
+			given = append(given, n)
+		}
+	}
+	q.remove(func(n announcement) bool { return !n.Asked && n.Done != nil })
+	return given
+}
+
 func (q *announcements) view() turn.Queue {
-	if len(q.waiting) == 0 {
+	due := q.due()
+	if len(due) == 0 {
 		return turn.Queue{}
 	}
-	n := q.waiting[0]
-	return turn.Queue{Len: len(q.waiting), Head: n.id, Lang: n.Lang, Music: n.Background, Resumes: n.Resumes}
+	n := due[0]
+	return turn.Queue{Len: len(due), Head: n.id, Lang: n.Lang, Music: n.Background, Resumes: n.Resumes}
 }
 
 // remove takes back what waits for its time.
@@ -83,23 +113,26 @@ func (q *announcements) drop(id uint64) (n announcement, ok bool) {
 	return n, true
 }
 
-// take takes what was to be told at once under a number, else what waits first;
+// take takes what was to be told at once under a number, else what is due first;
 // plain sentences that wait behind it in the same language are said with it.
 func (q *announcements) take(id uint64) *announcement {
 	if n, ok := q.drop(id); ok {
 		return &n
 	}
-	n, waiting := q.waiting[0], q.waiting[1:]
+	due := q.due()
+	n, due := due[0], due[1:]
 	parts := []announcement{n}
-	for len(waiting) > 0 && n.plain() && waiting[0].plain() && waiting[0].Lang == n.Lang {
-		n.Text = text.Join(n.Text, waiting[0].Text)
-		parts = append(parts, waiting[0])
-		waiting = waiting[1:]
+	for len(due) > 0 && n.plain() && due[0].plain() && due[0].Lang == n.Lang {
+		n.Text = text.Join(n.Text, due[0].Text)
+		parts = append(parts, due[0])
+		due = due[1:]
 	}
+	q.remove(func(n announcement) bool {
+		return slices.ContainsFunc(parts, func(p announcement) bool { return p.id == n.id })
+	})
 	if len(parts) > 1 {
 		n.parts = parts
 	}
-	q.waiting = slices.Clone(waiting)
 	return &n
 }
 

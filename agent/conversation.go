@@ -176,9 +176,11 @@ func (c *Conversation) Run(ctx context.Context) error {
 	// another gets it, and what the features keep in it is not lost.
 	defer c.detach()
 	defer join()
+	dev.queue.setQuiet(quiet{c}.on())
 	for _, f := range c.o.Features {
 		c.features = append(c.features, f.Attach(host{c}, dev.states[f.Name()]))
 	}
+	defer quiet{c}.follow()()
 	dev.queue.changed = true
 	c.tellQueued()
 	c.loop(ctx)
@@ -313,7 +315,8 @@ func (c *Conversation) step(e turn.Event) {
 // seen reads what the rules may know beside state and event.
 func (c *Conversation) seen() turn.Seen {
 	now := time.Now()
-	seen := turn.Seen{Now: now, Expecting: len(c.dev.queue.waiting) > 0, Queue: c.dev.queue.view()}
+	queue := c.dev.queue.view()
+	seen := turn.Seen{Now: now, Expecting: queue.Len > 0, Queue: queue}
 	for _, in := range c.features {
 		seen.Expecting = seen.Expecting || in.Expects(now)
 	}
@@ -330,6 +333,7 @@ func (c *Conversation) seen() turn.Seen {
 
 // tellQueued tells the rules when what waits to be announced has changed.
 func (c *Conversation) tellQueued() {
+	quiet{c}.heed()
 	if c.dev.queue.changed {
 		c.dev.queue.changed = false
 		c.step(turn.Queued{})

@@ -47,11 +47,21 @@ func (h host) Ended() bool {
 	}
 }
 
+// Quiet may be called by any goroutine.
+func (h host) Quiet() bool { return quiet{h.Conversation}.on() }
+
 func (h host) Lang() text.Lang {
 	return cmp.Or(h.dev.learned.Lang, h.rules.DeviceLang, text.Chinese)
 }
 
 func (h host) Announce(a feature.Announcement) (uint64, error) {
+	quiet{h.Conversation}.heed()
+	if h.dev.queue.quiet && !a.Asked {
+		if a.Done != nil {
+			return 0, feature.ErrQuiet
+		}
+		a.Now = false
+	}
 	id, ok := h.dev.queue.add(a)
 	if !ok {
 		if a.Owed {

@@ -51,6 +51,7 @@ type Options struct {
 
 	// Features are what conversations can do beside answering; their names differ.
 	Features []feature.Feature
+	Quiet    feature.Quiet // when nothing is told that nobody has asked for; nil: never
 	Prompts  *prompts.Set
 	Devices  *Devices
 	Tokens   func(string) int // of a text (history.Tokens); nil: bytes are counted
@@ -110,7 +111,7 @@ type Options struct {
 func (o Options) with(latest *Options) Options {
 	now := *latest
 	now.VAD, now.Features, now.Prompts, now.Devices, now.Tokens = o.VAD, o.Features, o.Prompts, o.Devices, o.Tokens
-	now.Reply, now.Log, now.Keeper = o.Reply, o.Log, o.Keeper
+	now.Reply, now.Log, now.Keeper, now.Quiet = o.Reply, o.Log, o.Keeper, o.Quiet
 	now.Latest, now.Renewed, now.Recall, now.Report, now.Phase, now.Meter = o.Latest, o.Renewed, o.Recall, o.Report, o.Phase, o.Meter
 	return now
 }

@@ -75,6 +75,7 @@ type Handler func(from Caller, args any) (think.Handled, error)
 type Caller struct {
 	Lang text.Lang
 	Turn uint64 // 0: somebody outside
+	Hand bool   // of 0: a person, who waits for it
 }
 
 // Timed is an [Instance] that acts at a time.
@@ -101,19 +102,34 @@ type Calls interface {
 	Begin(ctx context.Context, p router.Prepared, lang text.Lang) error
 }
 
-// Host is the conversation as a feature sees it. But for Env, HandlerOf, Post and Ended, its
+// QuietFollower is an [Instance] that is told when quiet mode begins and ends.
+type QuietFollower interface {
+	QuietChanged(on bool)
+}
+
+// Quiet tells when devices say nothing that nobody has asked for. Its methods may be called at any time, and do not wait.
+type Quiet interface {
+	On() bool
+	// Follow has told called after each change, until stop is called. told must not wait.
+	Follow(told func()) (stop func())
+}
+
+// Host is the conversation as a feature sees it. But for Env, Quiet, HandlerOf, Post and Ended, its
 // methods are for the conversation's goroutine, on which Attach, Handler, Tick,
 // Done and Answer run.
 type Host interface {
 	Env() Env
 	// Lang returns what is spoken when no text tells the language.
 	Lang() text.Lang
+	// Quiet reports whether only what somebody has asked for is told now.
+	Quiet() bool
 	// State returns a copy of the state that decides who may speak.
 	State() turn.State
 	// Step has the rules take in what others may want: [turn.Invite], [turn.StopReply],
 	// [turn.StopMusic], [turn.Leave].
 	Step(e turn.Event)
-	// Announce has something told. The error is [ErrQueueFull].
+	// Announce has something told. The error is [ErrQueueFull], or [ErrQuiet] for what nobody has asked for and
+	// somebody waits for: it has a Done. Without, it waits until quiet mode ends.
 	Announce(a Announcement) (id uint64, err error)
 	// Withdraw says that an announcement is not wanted any more: if it waits it is not
 	// told, and its question is closed. No call of its Answer follows.
@@ -139,6 +155,7 @@ type Host interface {
 var (
 	ErrOver      = errors.New("the device is not connected any more") // it has ended
 	ErrQueueFull = errors.New("too much is waiting to be told on this device")
+	ErrQuiet     = errors.New("quiet mode is on: the device says nothing that nobody has asked it for")
 	ErrNoRole    = errors.New("there is no agent of that name")
 )
 
@@ -163,6 +180,7 @@ type Announcement struct {
 	Instruction string
 	Text        string
 
+	Asked      bool // a person wants it, now or at this time: it is told in quiet mode too
 	Now        bool // at once: a reply that is going on is cut
 	Owed       bool // it can wait nowhere else: more of its kind may wait
 	Background bool // music: everything else is told before it and cuts it; only one may wait
@@ -177,7 +195,7 @@ type Announcement struct {
 }
 
 // Told describes what became of an announcement. Its zero value: it was given up
-// before it began.
+// before it began; with [ErrQuiet], because quiet mode has begun.
 type Told struct {
 	Heard  string        // the words of it that the user has heard
 	Whole  bool          // it was heard to its end

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/feature/mail"
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/internal/access"
 )
 
@@ -109,7 +110,11 @@ func (a *api) ask(r *http.Request, id string) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	answer, err := d.Ask(r.Context(), order.Text)
+	ctx := r.Context()
+	if access.PersonOf(r).Scopes == nil { // a person asks, no program
+		ctx = remote.ByHand(ctx)
+	}
+	answer, err := d.Ask(ctx, order.Text)
 	return http.StatusOK, Asked{answer}, err
 }
 

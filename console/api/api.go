@@ -138,6 +138,7 @@ func failures() []failure {
 		{directory.ErrNotConnected, http.StatusConflict, "app/device-over", "device/not-connected"},
 		{feature.ErrOver, http.StatusConflict, "app/device-over", "device/not-connected"},
 		{feature.ErrQueueFull, http.StatusConflict, "app/device-queue-full", "device/queue-full"},
+		{feature.ErrQuiet, http.StatusConflict, "app/device-quiet", "device/quiet"},
 		{remote.ErrManual, http.StatusConflict, "app/device-manual", "device/manual"},
 		{remote.ErrNoAnswer, http.StatusConflict, "app/device-no-answer", "device/no-answer"},
 		{remote.ErrUnheard, http.StatusConflict, "app/device-unheard", "device/unheard"},

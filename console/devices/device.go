@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/feature/mail"
+	"xiaozhi/agent/feature/remote"
 	"xiaozhi/console/live"
 	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
@@ -201,7 +202,7 @@ func (p *Page) act(ctx context.Context, id, do, words string) (answer string, er
 	case words == "":
 		return "", mail.ErrLength
 	}
-	return d.Ask(ctx, words)
+	return d.Ask(remote.ByHand(ctx), words)
 }
 
 // forget drops all that is kept of a device, once its name or id was typed.

@@ -348,7 +348,8 @@ const CallPrefix = "person_"
 // run calls a tool and waits for its outcome.
 func (d *Desk) run(r *http.Request, t row, arguments string, sure bool) (a answer, invalid string, err error) {
 	lang := ui.Lang(r)
-	ctx, cancel := context.WithTimeout(mcp.WithInfo(r.Context(), mcp.Info{Language: string(lang), Pictures: true}), callTime)
+	info := mcp.Info{Language: string(lang), Hand: access.PersonOf(r).Scopes == nil, Pictures: true}
+	ctx, cancel := context.WithTimeout(mcp.WithInfo(r.Context(), info), callTime)
 	defer cancel()
 	call := mcp.Call{ID: CallPrefix + store.NewID(), Name: t.LLMName, Arguments: arguments, Language: string(lang)}
 	if t.Personal() {

@@ -153,6 +153,7 @@ func inLanguage(ctx context.Context, err error) error {
 	for known, id := range map[error]string{
 		feature.ErrOver:      "app/device-over",
 		feature.ErrQueueFull: "app/device-queue-full",
+		feature.ErrQuiet:     "app/device-quiet",
 		remote.ErrManual:     "app/device-manual",
 		remote.ErrNoAnswer:   "app/device-no-answer",
 		remote.ErrUnheard:    "app/device-unheard",

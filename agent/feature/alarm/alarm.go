@@ -178,7 +178,7 @@ func (a *alarms) announce(o *bell, now time.Time) bool {
 		}
 	}
 	number, err := a.Announce(feature.Announcement{
-		Lang: lang, Title: "🔔", Sound: chime, SoundTells: r.Text == "", Text: words, Done: func(told feature.Told) { a.done(o, told) },
+		Lang: lang, Title: "🔔", Sound: chime, SoundTells: r.Text == "", Text: words, Asked: true, Done: func(told feature.Told) { a.done(o, told) },
 	})
 	if err != nil {
 		return false

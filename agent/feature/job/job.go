@@ -93,7 +93,7 @@ func (c *calls) late(o outcome) {
 		"tool", tool.Name, "call_id", id, "result", text.Cut(e.Text, 256), "connection_lost", o.gone)
 	c.SetResult(id, e.Text)
 	if !o.gone {
-		c.tell(o, c.failure(o, e), "")
+		c.tell(o, feature.Announcement{Text: c.failure(o, e), Asked: true}) // whoever has asked for it was just told otherwise
 	}
 }
 
@@ -104,15 +104,15 @@ func (c *calls) jobOver(o outcome) {
 	c.SetResult(id, e.Text)
 	switch {
 	case e.Failed:
-		c.tell(o, c.failure(o, e), "")
+		c.tell(o, feature.Announcement{Text: c.failure(o, e)})
 	case e.Say != "":
-		c.tell(o, e.Say, "")
+		c.tell(o, feature.Announcement{Text: e.Say})
 	default:
 		words := texts.Phrase(prompts.JobDone, lang, "action", action(o))
 		if isPlain(e.Text) {
 			words = text.Join(words, e.Text)
 		}
-		c.tell(o, words, texts.Phrase(prompts.JobNote, lang, "tool", o.prepared.Offer.LLMName, "result", e.Text))
+		c.tell(o, feature.Announcement{Text: words, Instruction: texts.Phrase(prompts.JobNote, lang, "tool", o.prepared.Offer.LLMName, "result", e.Text)})
 	}
 }
 
@@ -121,9 +121,9 @@ func (c *calls) failure(o outcome, e mcp.Outcome) string {
 	return c.Env().Texts.Phrase(prompts.LateFailure, o.prepared.Info.Language, "action", action(o), "reason", think.ReasonWords(e.Reason))
 }
 
-func (c *calls) tell(o outcome, words, instruction string) {
-	lang := text.Lang(o.prepared.Info.Language)
-	_, _ = c.Announce(feature.Announcement{Lang: lang, Text: words, Instruction: instruction, Owed: true}) // it logs what it refuses
+func (c *calls) tell(o outcome, a feature.Announcement) {
+	a.Lang, a.Owed = text.Lang(o.prepared.Info.Language), true
+	_, _ = c.Announce(a) // it logs what it refuses
 }
 
 // action returns what a call does, as words.

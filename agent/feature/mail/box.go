@@ -60,9 +60,16 @@ func (b *box) Detach() feature.State {
 	b.mu.Unlock()
 	b.office.left(b)
 	if telling {
-		b.office.run(func(ctx context.Context) { b.settle(ctx, open, Queued, 0, time.Time{}) })
+		b.office.run(func(ctx context.Context) { b.settle(ctx, open, open.back()) })
 	}
 	return nil
+}
+
+// QuietChanged looks for letters when quiet mode ends.
+func (b *box) QuietChanged(on bool) {
+	if !on {
+		b.nudge()
+	}
 }
 
 // nudge has it look for letters. It may be called at any time.
@@ -82,6 +89,12 @@ func (b *box) nudge() {
 // fetch takes the next letter, which is delivered from then on, and gives it to the conversation.
 func (b *box) fetch(ctx context.Context) {
 	for {
+		if b.Quiet() {
+			if b.rest() {
+				return
+			}
+			continue
+		}
 		was, err := b.office.o.Store.First(ctx, b.device)
 		if errors.Is(err, ErrNoLetter) {
 			if b.rest() {
@@ -130,7 +143,7 @@ func (b *box) give(ctx context.Context, l Letter) {
 	}
 	b.mu.Unlock()
 	if gone {
-		b.settle(ctx, l, Queued, 0, time.Time{})
+		b.settle(ctx, l, l.back())
 		return
 	}
 	b.Post(func() { b.tell(l) })
@@ -142,7 +155,7 @@ func (b *box) tell(l Letter) {
 		Lang: text.Resolve(l.Text, l.Lang, b.Lang()), Text: l.Text, Now: l.Now && l.Tries == 1,
 		Done: func(told feature.Told) { b.done(l, told) },
 	})
-	if err != nil { // too much waits to be told
+	if err != nil { // too much waits to be told, or quiet mode has begun
 		b.done(l, feature.Told{Err: err})
 	}
 }
@@ -158,19 +171,24 @@ func (b *box) done(l Letter, told feature.Told) {
 	if !ours {
 		return
 	}
-	fate, heard, notBefore := Heard, min(len([]rune(told.Heard)), l.Length()), time.Time{}
+	now := l
+	now.NotBefore = time.Time{}
+	now.Fate, now.Heard = Heard, min(len([]rune(told.Heard)), l.Length())
 	switch {
 	case told.Whole:
-		heard = l.Length()
-	case heard > 0:
+		now.Heard = l.Length()
+	case now.Heard > 0:
+	case errors.Is(told.Err, feature.ErrQuiet):
+		now = l.back()
+		now.Tries--
 	case l.Tries >= maxTries:
-		fate = Refused
+		now.Fate = Refused
 	default:
-		fate, notBefore = Queued, time.Now().Add(again)
+		now.Fate, now.NotBefore = Queued, time.Now().Add(again)
 		b.later()
 	}
 	b.office.run(func(ctx context.Context) {
-		b.settle(ctx, l, fate, heard, notBefore)
+		b.settle(ctx, l, now)
 		b.fetch(ctx)
 	})
 }
@@ -178,14 +196,15 @@ func (b *box) done(l Letter, told feature.Told) {
 // later looks again for letters after a while. It runs on the conversation's goroutine.
 func (b *box) later() { b.at = time.Now().Add(again) }
 
+// back is a letter that is put back: it was given to a conversation, which could not begin to tell it.
+func (l Letter) back() Letter {
+	l.Fate, l.Told, l.NotBefore = Queued, time.Time{}, time.Time{}
+	return l
+}
+
 // settle commits what has become of a letter.
-func (b *box) settle(ctx context.Context, was Letter, fate Fate, heard int, notBefore time.Time) {
-	now := was
-	now.Fate, now.Heard, now.NotBefore = fate, heard, notBefore
-	if fate == Queued && notBefore.IsZero() && was.Tries > 0 { // it was not tried: its device has gone
-		now.Told = time.Time{}
-	}
+func (b *box) settle(ctx context.Context, was, now Letter) {
 	if _, err := b.office.change(ctx, was, now); err != nil {
-		b.office.o.Log.Error("what became of a message is not kept", "device_id", b.device, "id", was.ID, "fate", fate, "err", err)
+		b.office.o.Log.Error("what became of a message is not kept", "device_id", b.device, "id", was.ID, "fate", now.Fate, "err", err)
 	}
 }

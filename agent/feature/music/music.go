@@ -81,16 +81,20 @@ func (p *player) End() {
 	p.now = nil
 }
 
-func (p *player) play(id, title string, onward bool) error {
+// play begins a song; asked says that a person wants it now.
+func (p *player) play(id, title string, onward, asked bool) error {
 	if p.library == nil {
 		return errors.New("there is no music library")
+	}
+	if !asked && p.Quiet() {
+		return feature.ErrQuiet
 	}
 	song, err := p.library.Open(id)
 	if err != nil {
 		return fmt.Errorf("open song: %w", err)
 	}
 	p.End()
-	p.now = &current{song: song, id: id, title: title, onward: onward}
+	p.now = &current{song: song, id: id, title: title, onward: onward, asked: asked}
 	p.announce(p.Lang())
 	return nil
 }
@@ -100,21 +104,26 @@ func (p *player) next() (title string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return title, p.play(id, title, p.now.onward)
+	return title, p.play(id, title, p.now.onward, p.now.asked)
 }
 
 // announce has the song played at the next pause.
 func (p *player) announce(lang text.Lang) {
 	c := p.now
-	p.Withdraw(c.told)                           // it may be waiting already
-	c.told, _ = p.Announce(feature.Announcement{ // in the background there is always a place
-		Lang: lang, Title: "♪ " + c.title, Background: true, Resumes: c.read > 0,
+	p.Withdraw(c.told) // it may be waiting already
+	var err error
+	c.told, err = p.Announce(feature.Announcement{
+		Lang: lang, Title: "♪ " + c.title, Background: true, Resumes: c.read > 0, Asked: c.asked,
 		Sound: func() iter.Seq2[providers.Sound, error] {
 			c.playing = true
 			return c.sounds()
 		},
 		Done: func(t feature.Told) { p.over(c, lang, t) },
 	})
+	if err != nil { // quiet mode has begun: in the background there is always a place
+		p.Env().Log.Info("music ends", "why", err)
+		p.End()
+	}
 }
 
 // over goes on, puts the song back or ends it after a stretch of music.
@@ -150,9 +159,13 @@ func (p *player) handle(from feature.Caller, args any) (think.Handled, error) {
 	say := func(id, title string) (think.Handled, error) {
 		return think.Handled{Say: p.Env().Texts.Phrase(id, string(from.Lang), "title", title)}, nil
 	}
+	asked := from.Turn != 0 || from.Hand
+	if p.now != nil && asked {
+		p.now.asked = true
+	}
 	switch {
 	case a.Action == mcp.MusicPlay && a.Song != "":
-		if err := p.play(a.Song, a.Title, a.Name == ""); err != nil {
+		if err := p.play(a.Song, a.Title, a.Name == "", asked); err != nil {
 			return think.Handled{}, err
 		}
 		p.Step(turn.StopMusic{Cause: turn.ErrPaused})
@@ -169,6 +182,9 @@ func (p *player) handle(from feature.Caller, args any) (think.Handled, error) {
 		p.Withdraw(p.now.told)
 		p.Step(turn.StopMusic{Cause: turn.ErrPaused})
 	case mcp.MusicResume, mcp.MusicPlay:
+		if !asked && p.Quiet() {
+			return think.Handled{}, feature.ErrQuiet
+		}
 		p.now.held = false
 		if !p.now.playing { // else it goes on when its turn has been joined
 			p.announce(from.Lang)
@@ -203,6 +219,7 @@ type current struct {
 	told      uint64 // its announcement; of the conversation
 	playing   bool   // a turn plays it, or is being joined; of the conversation
 	held      bool   // paused until somebody says otherwise; of the conversation
+	asked     bool   // a person wants it, at the device or by hand; of the conversation
 
 	read  int64   // samples read so far
 	from  int64   // where this stretch of playing began

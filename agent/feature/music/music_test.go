@@ -48,6 +48,7 @@ type host struct {
 	waiting []feature.Announcement
 	steps   []turn.Event
 	texts   *prompts.Set
+	quiet   bool
 }
 
 func (h *host) Env() feature.Env {
@@ -56,6 +57,7 @@ func (h *host) Env() feature.Env {
 func (h *host) Lang() text.Lang   { return text.English }
 func (h *host) Step(e turn.Event) { h.steps = append(h.steps, e) }
 func (h *host) Withdraw(uint64)   { h.waiting = nil }
+func (h *host) Quiet() bool       { return h.quiet }
 func (h *host) Announce(a feature.Announcement) (uint64, error) {
 	h.waiting = append(h.waiting, a)
 	return 1, nil
@@ -120,6 +122,35 @@ func TestPlayer(t *testing.T) {
 	a.Done(feature.Told{Cause: turn.ErrAborted})
 	if len(h.waiting) != 0 || !slices.Equal(l.closed, []string{"first", "last"}) {
 		t.Errorf("%d wait, %q are closed", len(h.waiting), l.closed)
+	}
+}
+
+// TestQuietMusic: in quiet mode a program plays nothing, and does not end what a person listens to.
+func TestQuietMusic(t *testing.T) {
+	set, err := prompts.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &host{texts: set, quiet: true}
+	p, _ := Feature{&library{}}.Attach(h, nil).(*player)
+	play := func(from feature.Caller) error {
+		_, err := p.handle(from, mcp.MusicArgs{Action: mcp.MusicPlay, Song: "first"})
+		return err
+	}
+	if err := play(feature.Caller{}); !errors.Is(err, feature.ErrQuiet) || p.Lasts() {
+		t.Errorf("a program: %v", err)
+	}
+	for _, from := range []feature.Caller{{Turn: 1}, {Hand: true}} {
+		if err := play(from); err != nil || !h.plays(t, 1).Asked {
+			t.Errorf("%+v: %v", from, err)
+		}
+	}
+	if err := play(feature.Caller{}); !errors.Is(err, feature.ErrQuiet) || !p.Lasts() {
+		t.Errorf("a program, while a song plays: %v", err)
+	}
+	h.quiet = false
+	if err := play(feature.Caller{}); err != nil || h.plays(t, 1).Asked {
+		t.Errorf("a program, later: %v", err)
 	}
 }
 

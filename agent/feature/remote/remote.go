@@ -26,7 +26,7 @@ const (
 	answerWithin = 30 * time.Second // after a question
 )
 
-// Errors of what is asked from outside, beside [feature.ErrOver] and [feature.ErrQueueFull].
+// Errors of what is asked from outside, beside [feature.ErrOver], [feature.ErrQueueFull] and [feature.ErrQuiet].
 var (
 	ErrManual   = errors.New("the device listens only while its button is pressed")
 	ErrNoAnswer = errors.New("the user has not answered")
@@ -58,6 +58,13 @@ type Device interface {
 	// aloud, has said so. invalid says why the arguments cannot be used, if the
 	// response is about that.
 	Call(ctx context.Context, call mcp.Call) (response mcp.ActionResponse, invalid string)
+}
+
+// ByHand marks what a person does at a page, who waits for it: it is done in quiet mode too.
+func ByHand(ctx context.Context) context.Context {
+	info := mcp.InfoFrom(ctx)
+	info.Hand = true
+	return mcp.WithInfo(ctx, info)
 }
 
 // Said tells what became of words that somebody outside had spoken.
@@ -160,6 +167,7 @@ func (d *device) speak(ctx context.Context, a feature.Announcement) (id uint64, 
 	if n := len([]rune(a.Text)); n == 0 || n > maxSay {
 		return 0, Said{}, fmt.Errorf("a text of %d characters, want 1 to %d", n, maxSay)
 	}
+	a.Asked = mcp.InfoFrom(ctx).Hand
 	done := make(chan feature.Told, 1)
 	a.Done = func(t feature.Told) { done <- t }
 	err = d.Do(ctx, func(h feature.Host) (err error) {
@@ -175,6 +183,9 @@ func (d *device) speak(ctx context.Context, a feature.Announcement) (id uint64, 
 	}
 	select {
 	case t := <-done:
+		if errors.Is(t.Err, feature.ErrQuiet) {
+			return id, Said{}, t.Err
+		}
 		return id, Said{t.Heard, t.Whole}, nil
 	case <-ctx.Done():
 		d.withdraw(ctx, id)
@@ -227,7 +238,7 @@ func (d *device) run(ctx context.Context, p router.Prepared) mcp.ActionResponse 
 			if handler == nil {
 				return fmt.Errorf("there is no handler named %q", named.FuncName)
 			}
-			did, err = handler(feature.Caller{Lang: text.Lang(lang)}, named.Args)
+			did, err = handler(feature.Caller{Lang: text.Lang(lang), Hand: mcp.InfoFrom(ctx).Hand}, named.Args)
 			if err == nil && did.HangUp {
 				h.Step(turn.Leave{Cause: turn.ErrGoodbye})
 			}
@@ -238,6 +249,8 @@ func (d *device) run(ctx context.Context, p router.Prepared) mcp.ActionResponse 
 		did, err = did.Finished(ctx)
 	}
 	switch {
+	case errors.Is(err, feature.ErrQuiet):
+		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: message.In(text.Lang(lang), "app/device-quiet")}
 	case err != nil:
 		return mcp.ActionResponse{Action: mcp.ActionTypeError, Result: err.Error()}
 	case did.Call != nil:
@@ -269,6 +282,9 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 		spoken := text.Resolve(words, "", lang)
 		return intent.Tongue{Lang: spoken, Words: texts.Words(spoken)}
 	})
+	if errors.Is(err, feature.ErrQuiet) {
+		return refuse("app/device-quiet", "")
+	}
 	if err != nil {
 		why := ""
 		if !text.Lang(p.Call.Language).IsChinese() {
@@ -278,7 +294,7 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 	}
 	mention := func(id string, args ...string) {
 		_ = d.Do(ctx, func(h feature.Host) error { // a conversation that is over says nothing any more
-			_, err := h.Announce(feature.Announcement{Lang: lang, Text: texts.Phrase(id, string(lang), args...)})
+			_, err := h.Announce(feature.Announcement{Lang: lang, Text: texts.Phrase(id, string(lang), args...), Asked: true})
 			return err
 		})
 	}
