@@ -130,7 +130,7 @@ func (p *Page) form(w http.ResponseWriter, r *http.Request, e editor, f *ui.Form
 	if e.Own {
 		title = p.site.Say(r, "services/add-own")
 	}
-	if !e.New {
+	if !e.New || len(e.Used) > 0 {
 		title = e.Name
 	}
 	if e.Setup {

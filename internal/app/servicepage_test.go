@@ -163,6 +163,7 @@ func TestServicesAreSet(t *testing.T) {
 		t.Fatalf("set: %v %+v", now.TTS, now.Providers["mine"])
 	}
 	c.expect("/console/services", url.Values{"do": {"apply"}, "plan": {"gone"}}, 422, "")
+	c.expect("/console/services/of/rules", nil, 200, "<h1>rules</h1>") // in use, though nobody has set it
 	c.expect("/console/services/of/mine", nil, 200, "ends with 6789")
 	c.expect("/console/services/of/mine/voices", nil, 200, "alloy")
 	c.expect("/console/services/of/mine/voices?after=nobody", nil, 400, "no such place in the list")
