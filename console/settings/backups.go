@@ -122,7 +122,9 @@ func (p *Page) backUp(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r = p.site.Again(w, r, f); f.Valid() {
-		p.site.AsksAgain(r, f, access.PersonOf(r).Proven(time.Now()))
+		if errors.Is(access.PersonOf(r).Proven(time.Now()), account.ErrProveAgain) {
+			f.Wrong(ui.AgainField, p.site.Say(r, words+"backup-again"))
+		}
 	}
 	if !f.Valid() {
 		p.listBackups(w, r, f)

@@ -55,14 +55,14 @@ func TestBackupTrouble(t *testing.T) {
 		{"full, in Chinese", kept{Backed: Backed{Failed: &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}}}, "GET", "", "zh", 200, []string{"磁盘满了，备份没有做成"}, "disk"},
 		{"other", kept{Backed: Backed{Failed: errors.New("<img src=x>")}}, "GET", "", "en", 200, []string{"No backup was made: &lt;img"}, "<img src=x>"},
 		{"running", kept{Backed: Backed{Running: true}}, "GET", "", "en", 200, []string{"A backup is being made."}, "<img"},
-		{"running already", kept{Backed{Running: true}, store.ErrBackupRuns}, "POST", "", "en", 422, []string{"A backup is being made already"}, "<img"},
+		{"running already", kept{Backed{Running: true}, store.ErrBackupRuns}, "POST", "", "en", 422, []string{"A backup is already being made"}, "<img"},
 		{"PostgreSQL", kept{Backed: Backed{Elsewhere: true}}, "GET", "", "en", 200, []string{"The database is PostgreSQL", "pg_dump --format=custom"}, "<img"},
 		{"no night", kept{}, "GET", "", "en", 200, []string{"None is made at night"}, "are kept"},
 		{"nights", kept{Backed: Backed{Keep: 7}}, "GET", "", "en", 200, []string{"the newest 7 are kept"}, "None is made"},
 		{"a damaged one", kept{Backed: Backed{Data: "/my data", Folder: "/b", Copies: []store.Copy{{Path: "/b/xiaozhi-new.tar.gz", Bad: errors.New("cut")}, {Path: "/b/it's.tar.gz"}}}}, "GET", "", "en", 200, []string{"cannot be read", "reason not recorded", `--data &#39;/my data&#39; &#39;/b/it&#39;\&#39;&#39;s.tar.gz&#39;`}, "<img"},
 		{"many", kept{Backed: Backed{Copies: many}}, "GET", "", "en", 200, []string{"xiaozhi-49.tar.gz", "2.0 KiB", "at night", "after="}, "xiaozhi-50.tar.gz"},
 		{"found", kept{Backed: Backed{Copies: many}}, "GET", "?q=xiaozhi-59", "en", 200, []string{"xiaozhi-59.tar.gz"}, "xiaozhi-58.tar.gz"},
-		{"not found", kept{Backed: Backed{Copies: many}}, "GET", "?q=nothing", "en", 200, []string{"Nothing here has this in it"}, "xiaozhi-58.tar.gz"},
+		{"not found", kept{Backed: Backed{Copies: many}}, "GET", "?q=nothing", "en", 200, []string{"Nothing matches your search"}, "xiaozhi-58.tar.gz"},
 		{"no place", kept{}, "GET", "?after=soon", "en", 400, []string{"no such place"}, "There is no backup yet"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

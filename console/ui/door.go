@@ -80,21 +80,21 @@ func (s *Site) shown(page string, f func(w http.ResponseWriter, r *http.Request,
 
 // Names of the fields by which a form with a secret in it shows the password again.
 const (
-	againField  = "again-password"
+	AgainField  = "again-password"
 	secondField = "again-second"
 )
 
 // Again takes the password that was typed again into a form, and returns the request as one of the session that goes on. A
 // mistake is noted at its field; without one, a form that has none of it is as it was.
 func (s *Site) Again(w http.ResponseWriter, r *http.Request, f *Form) *http.Request {
-	if f.Raw(againField) == "" {
+	if f.Raw(AgainField) == "" {
 		return r
 	}
-	shown, err := s.door.ShowAgain(w, r, account.Proof{Password: f.Raw(againField), Code: f.Get(secondField)})
+	shown, err := s.door.ShowAgain(w, r, account.Proof{Password: f.Raw(AgainField), Code: f.Get(secondField)})
 	if err == nil {
 		return shown
 	}
-	field := againField
+	field := AgainField
 	if errors.Is(err, account.ErrCodeNeeded) {
 		field = secondField
 	}
@@ -110,7 +110,7 @@ func (s *Site) Again(w http.ResponseWriter, r *http.Request, f *Form) *http.Requ
 // AsksAgain notes at its field that the password must be shown again. Not ok: that was not the error.
 func (s *Site) AsksAgain(r *http.Request, f *Form, err error) (ok bool) {
 	if ok = errors.Is(err, account.ErrProveAgain); ok {
-		f.Wrong(againField, s.Say(r, "door/again-needed"))
+		f.Wrong(AgainField, s.Say(r, "door/again-needed"))
 	}
 	return ok
 }

@@ -29,7 +29,7 @@ func TestBackupPage(t *testing.T) {
 
 	aged(t, a)
 	c.expect(now, nil, 200, `name="again-password"`)
-	c.expect(page, url.Values{}, 422, "show your password again")
+	c.expect(page, url.Values{}, 422, "A backup holds everything that was said here")
 	c.expect(page, url.Values{"again-password": {"a wrong one"}}, 422, `id="e-again-password"`)
 	if all := files(); len(all) > 0 {
 		t.Errorf("without a password: %v", all)
