@@ -97,7 +97,7 @@ func TestDevicesInPages(t *testing.T) {
 	seen, pages := map[string]bool{}, 0
 	for next := "/console/devices"; next != ""; pages++ {
 		body := look(next).Body.String()
-		if waiting := strings.Count(body, `value="bb:`); waiting != map[bool]int{true: 50, false: 0}[pages == 0] || (pages == 0) != strings.Contains(body, "And 10 more wait.") {
+		if waiting := strings.Count(body, `value="bb:`); waiting != map[bool]int{true: 50, false: 0}[pages == 0] || (pages == 0) != strings.Contains(body, "And 10 more are waiting.") {
 			t.Errorf("page %d shows %d that wait", pages, waiting)
 		}
 		if live := strings.Contains(body, `data-topic="devices"`); live != (pages == 0) {

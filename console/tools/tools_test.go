@@ -507,7 +507,7 @@ func TestServers(t *testing.T) {
 	v := visit(t, s, olga)
 	v.want(v.ask(serversPath), 200, "offers 0 tools", "hides all of its tools", "never answered initialize", "no answer in 15s", "Its program ended", "no such folder: &lt;b&gt;",
 		"Nothing answers at its address", "connection refused", "Tools: 3", "of 5", "neither a command", "Reconnects: 2", "only for m1", `data-topic="tool-servers"`)
-	v.want(v.ask(serversPath+"?q=no+such+folder"), 200, "Nothing here has this in it.")
+	v.want(v.ask(serversPath+"?q=no+such+folder"), 200, "Nothing matches your search.")
 	v.want(v.ask(serversPath+"?q=GOOD"), 200, `value="GOOD"`, "<h2>good</h2>")
 	v.want(v.ask(serversPath, "do", "test", "server", "good"), 200, "good answers. Tools: 5, in 12 ms.")
 	v.want(v.ask(serversPath, "do", "test", "server", "empty"), 200, "offers 0 tools")

@@ -45,7 +45,7 @@ func TestDeviceGiven(t *testing.T) {
 		speaksUp(talk)
 	}
 	olga.expect(page, nil, 200, "It belongs to nobody.")
-	olga.expect(owner, url.Values{}, 422, "Choose who is to have the speaker.")
+	olga.expect(owner, url.Values{}, 422, "Choose who gets the speaker.")
 	olga.expect(owner, url.Values{"owner": {"nobody-knows"}}, 422, `id="e-owner"`)
 	olga.expect(owner, url.Values{"owner": {"max"}}, 303, page)
 	olga.expect(page, nil, 200, "The speaker belongs to max now.")
@@ -116,10 +116,10 @@ func TestDeviceKept(t *testing.T) {
 			t.Errorf("kept for %s days, not %s", got, want)
 		}
 	}
-	olga.expect(page, nil, 200, "Empty: 45 days, as the settings of the server say.")
-	olga.expect(page, nil, 200, "Empty: 12 days, as the settings of the server say.")
+	olga.expect(page, nil, 200, "Empty: 45 days, as set for the server.")
+	olga.expect(page, nil, 200, "Empty: 12 days, as set for the server.")
 	olga.expect(keep, days("30", "0"), 303, page)
-	olga.expect(page, nil, 200, "From now on it is kept so long.")
+	olga.expect(page, nil, 200, "How long it is kept is changed.")
 	olga.expect(page, nil, 200, ` value="30"`)
 	kept("30 0")
 	for _, wrong := range []string{"-1", "a week", "36501", "1.5", "99999999999999999999"} {

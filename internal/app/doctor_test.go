@@ -173,10 +173,10 @@ func pagesOfDoctor(t *testing.T, a *App, h http.Handler) {
 	}
 	owner, member := session("olga", account.Owner), session("max", account.Member)
 	for path, wants := range map[string][]string{
-		"/console/doctor":                             {"box&lt;img src=x&gt;", "Look again", "/console/phone/", "<svg viewBox", `id="server"`, `id="callers"`, "Who has asked last", `id="devices" data-topic="doctor"`},
+		"/console/doctor":                             {"box&lt;img src=x&gt;", "Check again", "/console/phone/", "<svg viewBox", `id="server"`, `id="callers"`, "Latest devices to ask", `id="devices" data-topic="doctor"`},
 		"/console/doctor?lang=zh":                     {"重新检查", "请求建立连接"},
 		"/console/doctor?q=box":                       {speakerMAC, `role="search"`},
-		"/console/doctor?q=none":                      {"No speaker fits"},
+		"/console/doctor?q=none":                      {"No speaker matches"},
 		"/console/doctor/" + speakerMAC + "?sent=ota": {`data-topic="contact:` + speakerMAC, "The proxy before this server", "went wrong", "What was sent", "POST /xiaozhi/ota/?token="},
 		"/console/doctor/24:6f:28:aa:10:99":           {"has not called since", "Switch the speaker off and on", "box&lt;img src=x&gt;"},
 	} {
