@@ -32,7 +32,16 @@ func (s *Site) funcs(lang text.Lang, words lexicon) template.FuncMap {
 		"json":    func(v any) (string, error) { b, err := json.MarshalIndent(v, "", "  "); return string(b), err },
 		"join":    strings.Join,
 		"lang":    func() text.Lang { return lang },
+		"gap":     func() string { return gap(lang) },
 	}
+}
+
+// gap returns what stands between two sentences: Chinese has its space within the full stop.
+func gap(lang text.Lang) string {
+	if lang == text.Chinese {
+		return ""
+	}
+	return " "
 }
 
 // dict makes a map of pairs of key and value, for templates with several arguments.

@@ -27,12 +27,14 @@ var sections = []struct {
 // nav lists the pages that a person may see. Users and log are a part of the settings.
 func (s *Site) nav(lang text.Lang, p account.Person, path string) []Link {
 	words := s.tongue[lang].words
-	at, _, _ := strings.Cut(strings.TrimPrefix(path, Prefix), "/")
+	at, rest, _ := strings.Cut(strings.TrimPrefix(path, Prefix), "/")
 	switch at {
 	case "users", "log":
 		at = "settings"
 	case "trials":
-		at = "agents"
+		if at = "agents"; strings.HasPrefix(rest, "turns/") {
+			at = "conversations"
+		}
 	case "costs":
 		at = "overview"
 	}
