@@ -21,6 +21,7 @@ var rules = []rule{
 	{"internal/text/spoken", "internal/text", "numbers and times as people say them"},
 	{"internal/text/calc", "internal/text/spoken", "sums as people say them"},
 	{"internal/text/lunar", "internal/text internal/text/spoken", "days of both calendars, and their names"},
+	{"internal/text/measure", "internal/text internal/text/spoken", "quantities and their units as people say them"},
 	{"internal/text/message", "internal/text", "what people read, by language"},
 	{"internal/private", "internal/text/message", "files that nobody else may change or read"},
 	{"internal/admintoken", "internal/private internal/text/message", "the owner's secret"},

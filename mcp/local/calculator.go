@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"xiaozhi/internal/text/calc"
+	"xiaozhi/internal/text/measure"
 	"xiaozhi/mcp"
 )
 
@@ -20,6 +21,16 @@ func calculate(ctx context.Context, arguments map[string]any) mcp.ActionResponse
 		return tell(expression + " = " + r.Text)
 	}
 	return tell(expression + " ≈ " + r.Text)
+}
+
+// convert tells a quantity in another unit.
+func convert(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	from, to := textArg(arguments, "from"), textArg(arguments, "to")
+	answer, ok := measure.Convert(from, to, language(ctx))
+	if !ok {
+		return fail(say(ctx, "local/units-none", from, to))
+	}
+	return tell(answer)
 }
 
 // calcTrouble says what is wrong with an expression, and where.

@@ -32,9 +32,25 @@ func (c clock) today(ctx context.Context) time.Time {
 	return now
 }
 
+// day tells the date of a day, its day of the week and how far away it is.
+func (c clock) day(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	words, today := textArg(arguments, "day"), c.today(ctx)
+	d, ok := lunar.Find(words, today)
+	if !ok || !readable(ctx, words) {
+		return fail(say(ctx, "local/day-none", words))
+	}
+	return tell(d.Say(today, language(ctx), false))
+}
+
 // calendar tells what day it is in both calendars, of today or of a given date.
 func (c clock) calendar(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
 	date := c.today(ctx)
+	if year, ok := intArg(arguments, "year"); ok && textArg(arguments, "date")+textArg(arguments, "lunar_date") == "" {
+		if said, err := lunar.SayYear(year, language(ctx)); err == nil {
+			return tell(said)
+		}
+		return fail(say(ctx, "local/lunar-range"))
+	}
 	switch solar, moon := textArg(arguments, "date"), textArg(arguments, "lunar_date"); {
 	case moon != "":
 		d, err := lunar.Read(moon, date)
@@ -45,17 +61,11 @@ func (c clock) calendar(ctx context.Context, arguments map[string]any) mcp.Actio
 			return fail(say(ctx, "local/lunar-none", moon))
 		}
 	case solar != "":
-		d, err := spoken.Day(solar, date)
-		if !readable(ctx, solar) {
-			err = errNotISO
-		}
-		if named, ok := lunar.Named(solar, date); ok && readable(ctx, solar) {
-			d, err = named, nil
-		}
-		if err != nil {
+		d, ok := lunar.Find(solar, date)
+		if !ok || !readable(ctx, solar) {
 			return fail(say(ctx, "local/day-none", solar))
 		}
-		date = d
+		date = d.Date
 	}
 	said, err := lunar.Say(date, language(ctx))
 	if err != nil {

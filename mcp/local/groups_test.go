@@ -21,7 +21,7 @@ func TestGroups(t *testing.T) {
 			free = append(free, tool.Stream+"."+tool.Name)
 		}
 	}
-	if got, want := strings.Join(free, " "), "time.get_current_time time.get_lunar_calendar util.calculate music.list_music"; got != want {
+	if got, want := strings.Join(free, " "), "time.get_current_time time.get_day time.get_lunar_calendar util.calculate util.convert_units music.list_music"; got != want {
 		t.Errorf("without a device: %s, want %s", got, want)
 	}
 }

@@ -49,8 +49,10 @@ func registry(o Options) []entry {
 	noMusic := o.Music == nil
 	return slices.DeleteFunc([]entry{
 		{name: "get_current_time", stream: "time", runs: wait, handler: c.currentTime, readOnly: true},
+		{name: "get_day", stream: "time", runs: wait, handler: c.day, readOnly: true},
 		{name: "get_lunar_calendar", stream: "time", runs: wait, handler: c.calendar, readOnly: true},
 		{name: "calculate", stream: "util", runs: wait, handler: calculate, readOnly: true},
+		{name: "convert_units", stream: "util", runs: wait, handler: convert, readOnly: true},
 
 		{
 			name: "get_weather", stream: "info", runs: wait, handler: out.tellWeather, readOnly: true,

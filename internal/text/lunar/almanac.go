@@ -21,7 +21,7 @@ var yearsFile string
 const yearLine = 100
 
 // namesFile has a line for each festival and solar term: lunar or solar with
-// month and day, sunday with month and number, term with its place in the year.
+// month and day, a day of the week with month and number, easter, term with its place in the year.
 //
 //go:embed names.txt
 var namesFile string
@@ -85,8 +85,9 @@ func (all names) festivals(t time.Time) []name {
 		}
 	}
 	keys = append(keys, t.Format("solar 1-2"))
-	if t.Weekday() == time.Sunday {
-		keys = append(keys, fmt.Sprintf("sunday %d-%d", t.Month(), (t.Day()+6)/7))
+	keys = append(keys, fmt.Sprintf("%s %d-%d", strings.ToLower(t.Weekday().String()), t.Month(), (t.Day()+6)/7))
+	if midnight(t).Equal(easter(t.Year())) {
+		keys = append(keys, "easter 0")
 	}
 	var out []name
 	for _, key := range keys {
@@ -95,6 +96,16 @@ func (all names) festivals(t time.Time) []name {
 		}
 	}
 	return out
+}
+
+// easter is Easter Sunday of a year, as the Gregorian calendar has it.
+func easter(year int) time.Time {
+	golden, century := year%19, year/100
+	epact := (century - century/4 - (8*century+13)/25 + 19*golden + 15) % 30
+	full := epact - epact/28*(1-29/(epact+1)*((21-golden)/11))
+	sunday := full - (year+year/4+full+2-century+century/4)%7
+	month := 3 + (sunday+40)/44
+	return time.Date(year, time.Month(month), sunday+28-31*(month/4), 0, 0, 0, 0, time.UTC)
 }
 
 // terms are the solar terms of a year, in order; none for a year that is not

@@ -65,44 +65,10 @@ func nextLunar(d Date, today time.Time) (Date, error) {
 	return d, ErrRange
 }
 
-// Named returns the day of a festival or solar term by its name: of 今年, 明年 or
-// 去年, else the next one from today on.
-func Named(text string, today time.Time) (time.Time, bool) {
-	name := strings.ToLower(strings.TrimSpace(text))
-	year, given := today.Year(), false
-	for word, add := range map[string]int{"今年": 0, "明年": 1, "去年": -1, "this year": 0, "next year": 1, "last year": -1} {
-		if strings.Contains(name, word) {
-			name, year, given = strings.ReplaceAll(name, word, ""), today.Year()+add, true
-		}
-	}
-	name = strings.Trim(name, " 的")
-	switch name {
-	case "大年三十", "年三十":
-		name = "除夕"
-	case "新年", "过年", "大年初一":
-		name = "春节"
-	}
-	day, days := midnight(today), 2*366
-	if given {
-		day, days = time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC), 366
-	}
-	all := readNames()
-	for range days {
-		if (!given || day.Year() == year) && all.isNamed(day, name) {
-			return day, true
-		}
-		day = day.AddDate(0, 0, 1)
-	}
-	return day, false
-}
-
-// isNamed reports whether a day is the festival or the solar term of a name in
-// lower case; the 节 of a Chinese one may be left out.
+// isNamed reports whether a day is the festival or the solar term of a Chinese name.
 func (all names) isNamed(day time.Time, called string) bool {
 	today, _ := all.termOf(day)
-	return slices.ContainsFunc(append(all.festivals(day), today), func(n name) bool {
-		return n.zh != "" && (called == n.zh || called == strings.ToLower(n.en) || called+"节" == n.zh || called == n.zh+"节")
-	})
+	return slices.ContainsFunc(append(all.festivals(day), today), func(n name) bool { return n.zh != "" && called == n.zh })
 }
 
 // Say returns a day as both calendars have it, with its festivals and solar

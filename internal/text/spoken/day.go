@@ -145,12 +145,12 @@ func (d *day) onWeekday(n, weeks int, now time.Time) bool {
 }
 
 // Day reads a day: 2026-02-17, 明天, 下周一, 11月25日, november 25 2026. It may have
-// passed; one without a year is of this year, if that has it.
+// passed (昨天, last friday); one without a year is of this year, if that has it.
 func Day(s string, now time.Time) (time.Time, error) {
 	c := &cursor{fold(s)}
 	c.skip(" ", "on ", "the ")
 	var d day
-	if !d.read(c, now) || strings.Trim(c.rest, " ") != "" {
+	if !d.past(c, now) && !d.read(c, now) || strings.Trim(c.rest, " ") != "" {
 		return time.Time{}, fmt.Errorf("%q is no day such as 2026-02-17 or 明天", text.Cut(s, maxQuoted))
 	}
 	if d.absent {
