@@ -96,7 +96,7 @@ func New(p Parts) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	site = site.With(ui.Options{Name: p.Name, Zone: p.Zone, Version: p.Version, Explain: p.Explain, Log: p.Log})
+	site = site.With(ui.Options{Name: p.Name, Zone: p.Zone, Owned: p.Setup.HasOwner, Version: p.Version, Explain: p.Explain, Log: p.Log})
 	door := access.Door{Guard: p.Guard}
 	checkup := doctor.New(site, door, p.Doctor)
 	c := &Console{door: door, site: site, phone: checkup.ShowPhone}

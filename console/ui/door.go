@@ -27,6 +27,10 @@ func (s *Site) Routes(g access.Door) []access.Route {
 		open("GET "+Prefix+"assets/", s.serveAsset),
 		open("POST "+Prefix+"preferences", s.preferences),
 		open("GET "+Prefix+"login", func(w http.ResponseWriter, r *http.Request) {
+			if s.o.Owned != nil && !s.o.Owned(r.Context()) {
+				Redirect(w, r, Prefix+"setup")
+				return
+			}
 			s.Show(w, r, "login", Content{Title: s.Say(r, "door/login"), Data: door{To: onward(r.URL.Query().Get("to"))}})
 		}),
 		open("POST "+Prefix+"login", s.shown("login", func(w http.ResponseWriter, r *http.Request, f *Form) error {

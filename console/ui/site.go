@@ -31,9 +31,10 @@ var frame embed.FS
 
 // Options configure a [Site].
 type Options struct {
-	Name    func() string         // of the server, as people call it; nil: xiaozhi
-	Zone    func() *time.Location // of all times; nil: that of the machine
-	Now     func() time.Time      // nil: time.Now
+	Name    func() string                  // of the server, as people call it; nil: xiaozhi
+	Zone    func() *time.Location          // of all times; nil: that of the machine
+	Now     func() time.Time               // nil: time.Now
+	Owned   func(ctx context.Context) bool // somebody owns the server, and can log in; nil: yes
 	Version string
 	Files   []fs.FS                                // templates (*.html) and assets (*.js, *.css, *.svg) of pages, in their top folder
 	Explain func(lang text.Lang, err error) string // says to people why something was not done; "": it is not for them

@@ -74,6 +74,7 @@ func TestSetup(t *testing.T) {
 	c := &pageClient{t, h, map[string]*http.Cookie{}}
 	c.expect("/", nil, 303, "/console/overview")
 	c.expect("/console/overview", nil, 303, "/console/login?to=%2Fconsole%2Foverview")
+	c.expect("/console/login", nil, 303, "/console/setup") // nobody could log in
 	c.expect("/console/setup", nil, 200, "Setup code")
 	form := url.Values{"code": {"wrong"}, "name": {"ann"}, "password": {"correct horse battery"}, "again": {"correct horse batterie"}}
 	c.expect("/console/setup", form, 422, "not the same")
