@@ -14,8 +14,9 @@ import (
 func (l look) begins(t *testing.T, s *server) *visitor {
 	t.Helper()
 	code := s.setupCode(limit(t), t)
-	v := l.visit(t, s, "", "setup#"+code)
+	v := l.visit(t, s, "", "login") // there is no account yet
 	v.reads("setup/owner")
+	v.open("setup#" + code)
 	v.Await(fmt.Sprintf(`document.getElementById("f-code").value === %q`, code))
 	if address := v.Text("location.href"); strings.Contains(address, code) {
 		t.Errorf("the code stays in the address: %s", address)
@@ -27,6 +28,8 @@ func (l look) begins(t *testing.T, s *server) *visitor {
 	v.fill("zone", "Berlin")
 	v.press("setup/found")
 	v.reads("setup/passwords-differ")
+	v.Text(`document.querySelector('[data-errors] a[href="#f-again"]').click(), ""`)
+	v.Await(`location.hash === "#f-again" && document.readyState === "complete"`)
 	if kept := v.Text(`["code", "name", "zone"].map((n) => document.getElementById("f-" + n).value).join(" ")`); kept != code+" anna Berlin" {
 		t.Errorf("of code, name and zone %q is left", kept)
 	}

@@ -3,6 +3,8 @@ import { html, swap } from "./page.js";
 import { follow } from "./live.js";
 
 const body = document.body;
+const here = () => location.pathname + location.search;
+let shown = here();
 
 // lost says that the server does not answer; "" takes the sentence away.
 function lost(words) {
@@ -33,7 +35,7 @@ async function send(form, button) {
     lost(refused);
     if (refused) { return; }
     if (/\/(login|prove)$/.test(new URL(answer.url).pathname)) { (await import("./typed.js")).keep(form.action, data); }
-    if (answer.redirected) { history.pushState(null, "", answer.url); }
+    if (answer.redirected) { history[answer.url === location.href ? "replaceState" : "pushState"](null, "", answer.url); shown = here(); }
     swap(page);
   } catch {
     lost(body.dataset.lost);
@@ -50,7 +52,7 @@ document.addEventListener("submit", (event) => {
   if (event.submitter?.dataset.sure && !confirm(event.submitter.dataset.sure)) { return; }
   send(form, event.submitter);
 });
-window.addEventListener("popstate", () => location.reload());
+window.addEventListener("popstate", () => { if (here() !== shown) { location.reload(); } }); // not for a place of this page
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") { document.querySelectorAll("details.menu[open]").forEach((d) => { d.open = false; d.querySelector("summary").focus(); }); }
 });
