@@ -9,7 +9,7 @@ const $ = (name) => root.querySelector(`[data-talk="${name}"]`);
 const all = (selector) => root.querySelectorAll(selector);
 const words = (id, ...values) => {
   const found = root.querySelector(`[data-word="talk/${id}"]`);
-  return values.reduce((text, value) => text.replace("%s", value), found ? found.textContent : id);
+  return values.reduce((text, value) => text.replace("%s", value), found?.textContent ?? id);
 };
 const forced = new URLSearchParams(location.search).get("codec");
 const MESSAGES = 200;

@@ -1,9 +1,9 @@
-// The script of every page: forms are sent without losing what was typed.
+// On every page: forms are sent without losing what was typed.
 import { html, swap } from "./page.js";
 import { follow } from "./live.js";
 
 const body = document.body;
-const here = () => location.pathname + location.search;
+const here = () => location.href.split("#")[0];
 let shown = here();
 
 // lost says that the server does not answer; "" takes the sentence away.
@@ -12,7 +12,7 @@ function lost(words) {
   if (!words) { note?.remove(); return; }
   if (!note) {
     note = document.createElement("p");
-    note.id = "lost"; note.className = "note warn lost-note"; note.setAttribute("role", "alert");
+    note.id = "lost"; note.className = "note warn lost-note"; note.role = "alert";
     body.append(note);
   }
   note.textContent = words;
@@ -24,7 +24,7 @@ async function send(form, button) {
   const file = form.enctype === "multipart/form-data";
   form.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(button?.formAction && button.hasAttribute("formaction") ? button.formAction : form.action, {
+    const answer = await fetch(button?.hasAttribute("formaction") ? button.formAction : form.action, {
       method: "POST", body: file ? data : new URLSearchParams(data), credentials: "same-origin", headers: { Accept: "text/html" },
     });
     const kind = answer.headers.get("Content-Type") || "";
@@ -35,7 +35,7 @@ async function send(form, button) {
     lost(refused);
     if (refused) { return; }
     if (/\/(login|prove)$/.test(new URL(answer.url).pathname)) { (await import("./typed.js")).keep(form.action, data); }
-    if (answer.redirected) { history[answer.url === location.href ? "replaceState" : "pushState"](null, "", answer.url); shown = here(); }
+    if (answer.redirected && answer.url !== shown) { history.pushState(null, "", shown = answer.url); }
     swap(page);
   } catch {
     lost(body.dataset.lost);
@@ -52,14 +52,13 @@ document.addEventListener("submit", (event) => {
   if (event.submitter?.dataset.sure && !confirm(event.submitter.dataset.sure)) { return; }
   send(form, event.submitter);
 });
-window.addEventListener("popstate", () => { if (here() !== shown) { location.reload(); } }); // not for a place of this page
+window.addEventListener("popstate", () => { if (here() !== shown) { location.reload(); } });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") { document.querySelectorAll("details.menu[open]").forEach((d) => { d.open = false; d.querySelector("summary").focus(); }); }
 });
 document.querySelector("[data-errors]")?.focus();
 follow(lost);
 
-// Codes and copying are on few pages.
 function dress() { if (document.querySelector("#f-code, [data-copy]")) { import("./copy.js").then((m) => m.dress()); } }
 document.addEventListener("page", dress);
 dress();

@@ -1,9 +1,10 @@
-// Fills in a code that the address of the page ends with, and copies what [data-copy] names.
+// Fills in the code of an address, and copies what [data-copy] names.
 let seen = "";
 export function dress() {
   const code = document.getElementById("f-code");
-  if (code && location.hash && !document.getElementById(location.hash.slice(1))) {
-    code.value = seen = location.hash.slice(1);
+  const hash = location.hash.slice(1);
+  if (code && hash && !document.getElementById(hash)) {
+    code.value = seen = hash;
     history.replaceState(null, "", location.pathname + location.search);
   }
   if (code && !code.value) { code.value = seen; }

@@ -1,4 +1,4 @@
-// Follows what changes, for parts of a page that name a topic: <p id="x" data-topic="devices">.
+// Follows what changes, for parts of a page with a topic: <p id="x" data-topic="devices">.
 import { exchange } from "./page.js";
 
 export function follow(lost) {

@@ -1,4 +1,4 @@
-// Makes parts of the page from text of the server, which has escaped all that others wrote.
+// Makes parts of the page from text of the server, which has escaped what others wrote.
 const rules = globalThis.trustedTypes
   ? trustedTypes.createPolicy("console", { createHTML: (text) => text })
   : { createHTML: (text) => text };
@@ -22,9 +22,9 @@ export function swap(page) {
   document.title = page.title;
   document.body.replaceChildren(...page.body.childNodes);
   for (const name of page.body.getAttributeNames()) { document.body.setAttribute(name, page.body.getAttribute(name)); }
-  document.documentElement.lang = page.documentElement.lang;
-  const theme = page.documentElement.dataset.theme;
-  if (theme) { document.documentElement.dataset.theme = theme; } else { delete document.documentElement.dataset.theme; }
+  const root = document.documentElement, { lang, dataset: { theme } } = page.documentElement;
+  root.lang = lang;
+  if (theme) { root.dataset.theme = theme; } else { delete root.dataset.theme; }
   for (const script of document.body.querySelectorAll("script[src]")) { import(script.src); } // what is put in runs none
   const kept = stay && able(stay);
   const first = document.querySelector("[data-errors]") || document.querySelector("[data-focus]") || kept || document.getElementById("main");

@@ -1,4 +1,4 @@
-// Keeps what was typed into a form while the page asks for the password, and puts it back when the form is shown again.
+// Keeps what was typed while the page asks for the password, and puts it back when the form is shown again.
 let kept = null;
 
 const asking = () => /^\/console\/(login|prove)$/.test(location.pathname);
