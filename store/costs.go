@@ -49,8 +49,18 @@ func (q CostQuery) args() []any {
 	return []any{q.From.UnixMilli(), q.To.UnixMilli(), q.DeviceID, q.DeviceID, q.OwnerID, q.OwnerID}
 }
 
-// Costs sums up what turns have cost by device, agent and day, the newest day first.
+// Costs sums up what turns have cost by device, agent and day, the newest day first; then what reading talks has cost to remember them, in
+// rows that count no turns.
 func (t *Turns) Costs(ctx context.Context, q CostQuery) ([]CostRow, error) {
+	rows, err := t.costs(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	read, err := (&Memories{t.db}).costs(ctx, q)
+	return append(rows, read...), err
+}
+
+func (t *Turns) costs(ctx context.Context, q CostQuery) ([]CostRow, error) {
 	sum := func(column string) string { return "CAST(COALESCE(SUM(t." + column + "), 0) AS BIGINT)" }
 	return list[CostRow](ctx, t.db.read, "SELECT t.device_id, t.agent_id, (t.at + CAST($1 AS BIGINT)) / 86400000 AS day, COUNT(*), "+
 		"COUNT(*) - COUNT(t.cost_micros), "+sum("cost_micros")+", "+sum("tokens_in")+", "+sum("tokens_out")+", "+sum("tts_chars")+", "+sum("asr_sound_ms")+

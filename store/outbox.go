@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql/driver"
 	"time"
 )
 
@@ -90,74 +89,4 @@ func (t *Outbox) Change(ctx context.Context, was, now Parcel) error {
 // Expire ends what has waited too long, and returns how much that was.
 func (t *Outbox) Expire(ctx context.Context) (int64, error) {
 	return t.db.exec(ctx, "UPDATE outbox SET state = 'expired' WHERE state = 'waiting' AND ends_at <= $1", t.db.clock().UnixMilli())
-}
-
-// Memory is something that is remembered of the people at a device.
-type Memory struct {
-	ID       string
-	DeviceID string
-	AgentID  string
-	Person   string
-	Kind     string
-	Text     string
-	Vector   []byte
-	MadeTurn string
-	At       time.Time
-	UsedAt   time.Time
-}
-
-const memoryColumns = "id, device_id, agent_id, person, kind, text, vector, made_turn, at, used_at"
-
-// octets joins bytes to their column; NULL is none.
-type octets struct{ b *[]byte }
-
-// Value returns what the column holds.
-func (c octets) Value() (driver.Value, error) {
-	if len(*c.b) == 0 {
-		return nil, nil
-	}
-	return *c.b, nil
-}
-
-// Scan takes in what the column holds.
-func (c octets) Scan(src any) error {
-	*c.b = nil
-	if b, ok := src.([]byte); ok {
-		*c.b = append([]byte(nil), b...)
-	}
-	return nil
-}
-
-func (m *Memory) fields() []any {
-	return []any{
-		text{&m.ID}, text{&m.DeviceID}, maybe{&m.AgentID}, maybe{&m.Person}, text{&m.Kind}, text{&m.Text}, octets{&m.Vector}, maybe{&m.MadeTurn},
-		stamp{&m.At}, stamp{&m.UsedAt},
-	}
-}
-
-// Memories is the table of what is remembered.
-type Memories struct{ db *database }
-
-// Add keeps a memory.
-func (t *Memories) Add(ctx context.Context, m Memory) error {
-	m.At = orNow(m.At, t.db.clock)
-	_, err := t.db.exec(ctx, insert("memories", memoryColumns), m.fields()...)
-	return err
-}
-
-// List lists the memories of a device, the newest first.
-func (t *Memories) List(ctx context.Context, deviceID string, p Page) ([]Memory, error) {
-	at, id, limit := p.bounds()
-	return list[Memory](ctx, t.db.read, "SELECT "+memoryColumns+" FROM memories WHERE device_id = $1 AND (at, id) < ($2, $3) ORDER BY at DESC, id DESC LIMIT $4",
-		deviceID, at, id, limit)
-}
-
-// Delete deletes a memory.
-func (t *Memories) Delete(ctx context.Context, id string) error {
-	return t.db.execOne(ctx, "DELETE FROM memories WHERE id = $1", id)
-}
-
-// DeleteAll deletes all memories of a device.
-func (t *Memories) DeleteAll(ctx context.Context, deviceID string) (int64, error) {
-	return t.db.exec(ctx, "DELETE FROM memories WHERE device_id = $1", deviceID)
 }

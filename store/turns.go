@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"time"
 )
 
@@ -180,7 +181,16 @@ func (t *Conversations) Keep(ctx context.Context, id string, keep bool) error {
 
 // Delete deletes a conversation with its turns.
 func (t *Conversations) Delete(ctx context.Context, id string) error {
-	return t.db.execOne(ctx, "DELETE FROM conversations WHERE id = $1", id)
+	return t.db.change(ctx, func(tx *sql.Tx) error {
+		if _, err := execIn(ctx, tx, "DELETE FROM memories WHERE conversation_id = $1", id); err != nil {
+			return err
+		}
+		n, err := execIn(ctx, tx, "DELETE FROM conversations WHERE id = $1", id)
+		if err == nil && n == 0 {
+			err = ErrNotFound
+		}
+		return err
+	})
 }
 
 // Trim deletes conversations of a device that began before a time and are not kept, at most limit of them, and

@@ -316,6 +316,7 @@ func (b *batch) others() (all []func(context.Context, *writer) error) {
 		exec("UPDATE conversations SET ended_at = $1, cause = $2 WHERE id = $3", stamp{&e.at}, maybe{&e.cause}, id)
 	}
 	for id := range b.erased {
+		exec("DELETE FROM memories WHERE conversation_id = $1", id)
 		exec("DELETE FROM conversations WHERE id = $1", id)
 	}
 	for id, s := range b.seen {

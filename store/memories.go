@@ -1,0 +1,271 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Memory is something that is remembered of the people at a device with one agent.
+type Memory struct {
+	ID             string
+	DeviceID       string
+	AgentID        string
+	Person         string // whom it is of
+	Kind           string // fact or summary; of that there is one
+	Text           string
+	Keys           string // more words by which it is found
+	Slot           string
+	Language       string
+	ConversationID string // that it was learned from
+	TurnID         string
+	At             time.Time
+	Sure           int // in per cent
+	Told           bool
+	EndedAt        time.Time // when another took its place; zero: it holds
+	ByID           string
+	Vector         []byte
+	VectorOf       string // the model that made it
+}
+
+// The kinds of memories.
+const (
+	FactMemory    = "fact"
+	SummaryMemory = "summary"
+)
+
+const (
+	memoryColumns = "id, device_id, agent_id, person, kind, text, keys, slot, language, conversation_id, turn_id, at, sure, told, ended_at, by_id, vector, vector_of"
+	selectMemory  = "SELECT " + memoryColumns + " FROM memories"
+	ofAgent       = "agent_id = (SELECT id FROM agents WHERE slug = $2)"
+)
+
+// octets joins bytes to their column; NULL is none.
+type octets struct{ b *[]byte }
+
+// Value returns what the column holds.
+func (c octets) Value() (driver.Value, error) {
+	if len(*c.b) == 0 {
+		return nil, nil
+	}
+	return *c.b, nil
+}
+
+// Scan takes in what the column holds.
+func (c octets) Scan(src any) error {
+	*c.b = nil
+	if b, ok := src.([]byte); ok {
+		*c.b = append([]byte(nil), b...)
+	}
+	return nil
+}
+
+func (m *Memory) fields() []any {
+	return []any{
+		text{&m.ID}, text{&m.DeviceID}, text{&m.AgentID}, maybe{&m.Person}, text{&m.Kind}, text{&m.Text}, maybe{&m.Keys}, maybe{&m.Slot}, maybe{&m.Language},
+		maybe{&m.ConversationID}, maybe{&m.TurnID}, stamp{&m.At}, whole{&m.Sure}, flag{&m.Told}, stamp{&m.EndedAt}, maybe{&m.ByID}, octets{&m.Vector}, maybe{&m.VectorOf},
+	}
+}
+
+// Memories is the table of what is remembered, and of what reading talks has cost.
+type Memories struct{ db *database }
+
+// MemoryChange is what was learned, written as a whole.
+type MemoryChange struct {
+	DeviceID string
+	Agent    string // slug; "": nothing is added
+	Add      []Memory
+	Renew    []string          // ids of what was said again
+	Replace  map[string]string // ids of what holds no more, and of what took its place
+	Summary  *Memory           // in place of the one before; nil: it stays
+	Most     int               // facts that hold; of more the least certain and then the oldest are deleted
+	Talk     string            // "": none was read
+	Learned  int               // up to which turn it was
+}
+
+// Write writes a change. A device that is not known is [ErrNotFound].
+func (t *Memories) Write(ctx context.Context, c MemoryChange) error {
+	now := t.db.clock()
+	return t.db.change(ctx, func(tx *sql.Tx) (err error) {
+		var agent Agent
+		if c.Agent != "" {
+			if agent, err = (&Agents{t.db}).named(ctx, tx, c.Agent); err != nil {
+				return err
+			}
+		}
+		do := func(query string, args ...any) {
+			if err == nil {
+				_, err = execIn(ctx, tx, query, args...)
+			}
+		}
+		add := func(m Memory) {
+			m.DeviceID, m.AgentID, m.At = c.DeviceID, agent.ID, orNow(m.At, t.db.clock)
+			do(insert("memories", memoryColumns), m.fields()...)
+		}
+		for _, m := range c.Add {
+			add(m)
+		}
+		for _, id := range c.Renew {
+			do("UPDATE memories SET at = $1, sure = 100 WHERE id = $2 AND device_id = $3 AND agent_id = $4", now.UnixMilli(), id, c.DeviceID, agent.ID)
+		}
+		for id, by := range c.Replace {
+			do("UPDATE memories SET ended_at = $1, by_id = $2 WHERE id = $3 AND device_id = $4 AND agent_id = $5 AND ended_at IS NULL", now.UnixMilli(), by, id, c.DeviceID, agent.ID)
+		}
+		if c.Summary != nil {
+			do("DELETE FROM memories WHERE device_id = $1 AND agent_id = $2 AND kind = 'summary'", c.DeviceID, agent.ID)
+			add(*c.Summary)
+		}
+		if c.Most > 0 && len(c.Add) > 0 {
+			do("DELETE FROM memories WHERE id IN (SELECT id FROM memories WHERE device_id = $1 AND agent_id = $2 AND kind = 'fact' "+
+				"ORDER BY CASE WHEN ended_at IS NULL THEN 0 ELSE 1 END, told DESC, sure DESC, at DESC, id DESC LIMIT 1000000 OFFSET $3)", c.DeviceID, agent.ID, c.Most)
+		}
+		if c.Talk != "" {
+			do("UPDATE conversations SET learned = $1 WHERE id = $2", c.Learned, c.Talk)
+		}
+		return err
+	})
+}
+
+// Of lists what holds for a device with an agent, the newest first.
+func (t *Memories) Of(ctx context.Context, deviceID, agent string) ([]Memory, error) {
+	return list[Memory](ctx, t.db.read, selectMemory+" WHERE device_id = $1 AND "+ofAgent+" AND ended_at IS NULL ORDER BY at DESC, id DESC", deviceID, agent)
+}
+
+// List lists the memories of a device with all its agents, the newest first, also those that hold no more.
+func (t *Memories) List(ctx context.Context, deviceID string, p Page) ([]Memory, error) {
+	at, id, limit := p.bounds()
+	return list[Memory](ctx, t.db.read, selectMemory+" WHERE device_id = $1 AND (at, id) < ($2, $3) ORDER BY at DESC, id DESC LIMIT $4", deviceID, at, id, limit)
+}
+
+// Edit replaces the text of a fact; what it was found by beside its text ends. The error is [ErrNotFound].
+func (t *Memories) Edit(ctx context.Context, deviceID, agent, id, words string) error {
+	return t.db.execOne(ctx, "UPDATE memories SET text = $1, keys = NULL, slot = NULL, vector = NULL, told = TRUE, sure = 100 "+
+		"WHERE device_id = $2 AND agent_id = (SELECT id FROM agents WHERE slug = $3) AND id = $4 AND kind = 'fact'", words, deviceID, agent, id)
+}
+
+// Delete deletes memories, and those whose place they took, for good: see [Store.Forget].
+func (t *Memories) Delete(ctx context.Context, deviceID, agent string, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	args := arguments{deviceID, agent}
+	marks := make([]string, len(ids))
+	for i, id := range ids {
+		marks[i] = args.mark(id)
+	}
+	in := "(" + strings.Join(marks, ", ") + ")"
+	n, err := t.db.exec(ctx, "DELETE FROM memories WHERE device_id = $1 AND "+ofAgent+" AND (id IN "+in+" OR by_id IN "+in+")", args...)
+	if err == nil && n == 0 {
+		return ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	return t.db.empty(ctx)
+}
+
+// DeleteAll deletes all memories of a device with an agent, or with all of them for "", for good, and returns how many facts held. Talks up to
+// now are not read any more.
+func (t *Memories) DeleteAll(ctx context.Context, deviceID, agent string) (facts int, err error) {
+	err = t.db.change(ctx, func(tx *sql.Tx) error {
+		where, args := "device_id = $1", []any{deviceID}
+		if agent != "" {
+			where, args = where+" AND "+ofAgent, append(args, agent)
+		}
+		row := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM memories WHERE "+where+" AND kind = 'fact' AND ended_at IS NULL", args...)
+		if err := row.Scan(&facts); err != nil {
+			return err
+		}
+		if _, err := execIn(ctx, tx, "DELETE FROM memories WHERE "+where, args...); err != nil {
+			return err
+		}
+		_, err := execIn(ctx, tx, "UPDATE conversations SET learned = turns WHERE "+where+" AND turns > learned", args...)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return facts, t.db.empty(ctx)
+}
+
+// Unread is a conversation that was not read whole.
+type Unread struct {
+	ID       string
+	DeviceID string
+	Learned  int // up to which turn it was read
+	Turns    int
+	LastAt   time.Time // of its last turn
+}
+
+func (u *Unread) fields() []any {
+	return []any{text{&u.ID}, text{&u.DeviceID}, whole{&u.Learned}, whole{&u.Turns}, stamp{&u.LastAt}}
+}
+
+// Unread lists conversations that were not read whole, the oldest first.
+func (t *Memories) Unread(ctx context.Context, limit int) ([]Unread, error) {
+	return list[Unread](ctx, t.db.read, "SELECT c.id, c.device_id, c.learned, c.turns, COALESCE((SELECT MAX(at) FROM turns WHERE conversation_id = c.id), c.began_at) "+
+		"FROM conversations c WHERE c.turns > c.learned ORDER BY c.began_at, c.id LIMIT $1", limit)
+}
+
+// SaidTurn is what was said in a turn.
+type SaidTurn struct {
+	ID       string
+	Seq      int
+	At       time.Time
+	Agent    string // slug
+	Language string
+	Heard    string
+	Said     string
+}
+
+func (s *SaidTurn) fields() []any {
+	return []any{text{&s.ID}, whole{&s.Seq}, stamp{&s.At}, maybe{&s.Agent}, maybe{&s.Language}, maybe{&s.Heard}, maybe{&s.Said}}
+}
+
+// Said lists the turns of a conversation after one, in their order.
+func (t *Memories) Said(ctx context.Context, conversationID string, after, limit int) ([]SaidTurn, error) {
+	return list[SaidTurn](ctx, t.db.read, "SELECT t.id, t.seq, t.at, a.slug, t.language, t.heard, t.said FROM turns t LEFT JOIN agents a ON a.id = t.agent_id "+
+		"WHERE t.conversation_id = $1 AND t.seq > $2 ORDER BY t.seq, t.id LIMIT $3", conversationID, after, limit)
+}
+
+// MemoryRun is what reading a conversation has cost.
+type MemoryRun struct {
+	DeviceID       string
+	ConversationID string
+	At             time.Time
+	Took           time.Duration
+	LLM            string
+	TokensIn       int
+	TokensOut      int
+	CostMicros     *int // nil: not known
+	Facts          int
+	Fault          string
+}
+
+// Spent keeps what reading a conversation with an agent has cost.
+func (t *Memories) Spent(ctx context.Context, agent string, r MemoryRun) error {
+	err := t.db.change(ctx, func(tx *sql.Tx) error {
+		a, err := (&Agents{t.db}).named(ctx, tx, agent)
+		if err != nil {
+			return err
+		}
+		_, err = execIn(ctx, tx, insert("memory_runs", "id, device_id, agent_id, conversation_id, at, took_ms, llm, tokens_in, tokens_out, cost_micros, facts, fault"),
+			NewID(), r.DeviceID, a.ID, r.ConversationID, stamp{&r.At}, span{&r.Took}, maybe{&r.LLM}, number{&r.TokensIn}, number{&r.TokensOut}, choice{&r.CostMicros}, number{&r.Facts}, maybe{&r.Fault})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keep what remembering has cost: %w", err)
+	}
+	return nil
+}
+
+// costs sums up what reading conversations has cost, as [Turns.Costs] does of turns. It counts no turns.
+func (t *Memories) costs(ctx context.Context, q CostQuery) ([]CostRow, error) {
+	return list[CostRow](ctx, t.db.read, "SELECT t.device_id, t.agent_id, (t.at + CAST($1 AS BIGINT)) / 86400000 AS day, 0, 0, "+
+		"CAST(COALESCE(SUM(t.cost_micros), 0) AS BIGINT), CAST(COALESCE(SUM(t.tokens_in), 0) AS BIGINT), CAST(COALESCE(SUM(t.tokens_out), 0) AS BIGINT), 0, 0"+
+		strings.Replace(q.where(2), "FROM turns t", "FROM memory_runs t", 1)+" GROUP BY t.device_id, t.agent_id, 3 ORDER BY 3 DESC, t.device_id, t.agent_id LIMIT $8",
+		append(append([]any{q.Offset.Milliseconds()}, q.args()...), maxCosts)...)
+}

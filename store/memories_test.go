@@ -1,0 +1,127 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+func same(t *testing.T, got, expected []string) {
+	t.Helper()
+	if !slices.Equal(got, expected) {
+		t.Errorf("%q, want %q", got, expected)
+	}
+}
+
+func TestMemories(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		addDevice(t, s, "n")
+		texts := func(device, agent string) (all []string) {
+			t.Helper()
+			of, err := s.Memories.Of(ctx, device, agent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range of {
+				all = append(all, m.Kind+" "+m.Text)
+			}
+			return all
+		}
+		fact := func(id, words string, when int) Memory {
+			return Memory{ID: id, Kind: FactMemory, Text: words, At: at(when), Sure: 80}
+		}
+		want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "a", Add: []Memory{fact("1", "likes tea", 1), fact("2", "lives in Ulm", 2)}}), nil)
+		want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "b", Add: []Memory{fact("3", "likes wine", 3)}}), nil)
+		want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "n", Agent: "a", Add: []Memory{fact("4", "likes rum", 4)}}), nil)
+		same(t, texts("m", "a"), []string{"fact lives in Ulm", "fact likes tea"})
+		same(t, texts("m", "b"), []string{"fact likes wine"})
+		same(t, texts("m", "c"), nil)
+
+		// Another one takes the place of a fact, and there is one summary.
+		sum := Memory{ID: "s1", Kind: SummaryMemory, Text: "tea", At: at(4)}
+		want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "a", Add: []Memory{fact("5", "lives in Rome", 5)}, Replace: map[string]string{"2": "5", "4": "5"}, Summary: &sum}), nil)
+		sum.ID, sum.Text = "s2", "tea and Rome"
+		want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "a", Summary: &sum}), nil)
+		same(t, texts("m", "a"), []string{"fact lives in Rome", "summary tea and Rome", "fact likes tea"})
+		same(t, texts("n", "a"), []string{"fact likes rum"}) // a change reaches no other device
+		all, err := s.Memories.List(ctx, "m", Page{})
+		if err != nil || len(all) != 5 {
+			t.Errorf("%d rows with those that hold no more, %v", len(all), err)
+		}
+
+		want(t, s.Memories.Edit(ctx, "m", "a", "1", "likes green tea"), nil)
+		want(t, s.Memories.Edit(ctx, "n", "a", "1", "x"), ErrNotFound)
+		want(t, s.Memories.Delete(ctx, "n", "a", []string{"1"}), ErrNotFound)
+		want(t, s.Memories.Delete(ctx, "m", "a", []string{"5"}), nil) // with what it took the place of
+		same(t, texts("m", "a"), []string{"summary tea and Rome", "fact likes green tea"})
+		if all, err := s.Memories.List(ctx, "m", Page{}); err != nil || len(all) != 3 {
+			t.Errorf("%d rows, %v", len(all), err)
+		}
+		n, err := s.Memories.DeleteAll(ctx, "m", "a")
+		if n != 1 || err != nil {
+			t.Error(n, err)
+		}
+		same(t, texts("m", "a"), nil)
+		same(t, texts("m", "b"), []string{"fact likes wine"})
+		if err := s.Memories.Write(ctx, MemoryChange{DeviceID: "nobody", Agent: "a", Add: []Memory{fact("9", "x", 9)}}); !errors.Is(err, ErrNotFound) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestMemoriesLimit(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		for i, sure := range []int{90, 10, 50} {
+			m := Memory{ID: NewID(), Kind: FactMemory, Text: "x", At: at(i), Sure: sure}
+			want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "a", Most: 2, Add: []Memory{m}}), nil)
+		}
+		of, err := s.Memories.Of(ctx, "m", "a")
+		if err != nil || len(of) != 2 || of[0].Sure != 50 || of[1].Sure != 90 {
+			t.Errorf("%+v %v", of, err)
+		}
+	})
+}
+
+func TestUnreadTalks(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		put := func(talk string, seq int, heard string) {
+			s.Log.Put(&Entry{
+				Conversation: Conversation{ID: talk, DeviceID: "m", BeganAt: at(0)}, Agent: "a",
+				Turn: Turn{ID: NewID(), Seq: seq, At: at(seq), Kind: "user", Cause: "done", Heard: heard, Said: "yes"},
+			})
+		}
+		put("c", 1, "one")
+		put("c", 2, "two")
+		want(t, s.Log.Flush(ctx), nil)
+		open, err := s.Memories.Unread(ctx, 5)
+		if err != nil || len(open) != 1 || open[0] != (Unread{"c", "m", 0, 2, at(2)}) {
+			t.Fatalf("%+v %v", open, err)
+		}
+		said, err := s.Memories.Said(ctx, "c", 1, 5)
+		if err != nil || len(said) != 1 || said[0].Heard != "two" || said[0].Agent != "a" || said[0].Seq != 2 {
+			t.Errorf("%+v %v", said, err)
+		}
+		want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "a", Talk: "c", Learned: 2}), nil)
+		if open, err := s.Memories.Unread(ctx, 5); err != nil || len(open) != 0 {
+			t.Errorf("%+v %v", open, err)
+		}
+		put("c", 3, "three")
+		want(t, s.Log.Flush(ctx), nil)
+		if open, err := s.Memories.Unread(ctx, 5); err != nil || len(open) != 1 || open[0].Learned != 2 || open[0].Turns != 3 {
+			t.Errorf("%+v %v", open, err)
+		}
+		cost := 7
+		want(t, s.Memories.Spent(ctx, "a", MemoryRun{DeviceID: "m", ConversationID: "c", At: at(1), Took: time.Second, LLM: "x", TokensIn: 10, TokensOut: 3, CostMicros: &cost}), nil)
+		rows, err := s.Turns.Costs(ctx, CostQuery{From: at(0), To: at(100)})
+		if err != nil || len(rows) != 2 || rows[1].CostMicros != 7 || rows[1].Turns != 0 || rows[1].TokensIn != 10 {
+			t.Errorf("%+v %v", rows, err)
+		}
+	})
+}
