@@ -45,7 +45,17 @@ const (
 
 	Forgotten   = "forgotten"
 	RoleChanged = "role_changed"
-	RoleBack    = "role_back"
+
+	RoleBack = "role_back"
+
+	Remembered        = "remembered"         // {fact}
+	RememberedAlready = "remembered_already" // {fact}
+	MemoryNone        = "memory_none"
+	MemoryList        = "memory_list"       // {facts}
+	MemoryForgot      = "memory_forgot"     // {fact}
+	MemoryForgotAll   = "memory_forgot_all" // {count}
+	MemoryUnknown     = "memory_unknown"
+	MemoryOff         = "memory_off"
 
 	TimerSet    = "timer_set"    // {duration}
 	ReminderSet = "reminder_set" // {time}
@@ -95,6 +105,7 @@ func IDs() []string {
 		FillerLong, UnknownTool, ToolFailed,
 		LateFailure, ConsentAsk, ConsentNo, JobDone, JobNote, EarlierTalk,
 		Forgotten, RoleChanged, RoleBack,
+		Remembered, RememberedAlready, MemoryNone, MemoryList, MemoryForgot, MemoryForgotAll, MemoryUnknown, MemoryOff,
 		TimerSet, ReminderSet, ReminderRepeats, ReminderAsleep, TimerDue, ReminderDue, AlarmLate, AlarmMissed, TimerCancelled,
 		MusicPlay, MusicNone,
 		LookPrompt, LookQuestion, NoVision, VisionDown,

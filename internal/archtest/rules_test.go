@@ -62,6 +62,7 @@ var rules = []rule{
 	{"providers/sherpa/sherpatest", "providers/sherpa/modelfile", "a library and models for tests"},
 	{"providers/local/render", "providers audio audio/file providers/local", "a generator, run by hand"},
 
+	{"memory", "providers mcp/rawjson internal/text/...", "what was learned of people: it knows no conversation and no store"},
 	{"mcp", "internal/text/message mcp/rawjson mcp/schema", "tools know nothing of talk"},
 	{"mcp/rawjson", "", "JSON of strangers"},
 	{"mcp/schema", "mcp/rawjson", "schemas of arguments"},
@@ -85,6 +86,7 @@ var rules = []rule{
 	{"agent", "mcp mcp/router audio audio/* providers internal/text/...", "a conversation never sees a socket or a vendor"},
 	{"agent/feature", "agent/think agent/turn mcp mcp/router providers internal/text/...", "what conversation and plug-ins know of one another"},
 	{"agent/feature/*", "agent/feature agent/think agent/turn mcp mcp/router providers internal/text/...", "a plug-in knows its host, not the conversation"},
+	{"agent/feature/recall", "memory agent/feature agent/think mcp providers internal/text/...", "what is remembered, told to models"},
 	{"agent/feature/alarm/storetest", "agent/feature/alarm internal/text", "the contract that every store of reminders meets"},
 	{"agent/record", "agent/... mcp/... audio providers", "a recording knows the contracts of a conversation only"},
 
@@ -101,6 +103,7 @@ var rules = []rule{
 	{"internal/models", "", "files that are fetched: it knows no engine"},
 	{"internal/fleet", "agent/turn connection/identity internal/contact internal/text/message", "what devices do now: it changes nothing"},
 	{"internal/certificate", "internal/private internal/text/message", "what browsers are shown by HTTPS: it knows no server"},
+	{"internal/memories", "memory internal/text store", "what is remembered, in the store"},
 	{"internal/letters", "agent/feature/mail internal/text store", "what devices are to be told in the store"},
 	{"internal/recording", "audio audio/file store", "the sound of turns on the disk"},
 	{"internal/config", ". connection/identity providers/catalog providers/service internal/private internal/text/message internal/timezone mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},

@@ -1,0 +1,120 @@
+// Package memories keeps what is remembered of people in the store.
+package memories
+
+import (
+	"context"
+	"errors"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/memory"
+	"xiaozhi/store"
+)
+
+// Price tells what tokens of a model cost, in millionths of the currency; nil: it is not known.
+type Price func(model string, prompt, answer int) *int
+
+// Stored keeps memories in a table. Its methods may be called at any time.
+type Stored struct {
+	table *store.Memories
+	price Price
+}
+
+var _ memory.Store = Stored{}
+
+// New returns what keeps memories in a table.
+func New(table *store.Memories, price Price) Stored { return Stored{table, price} }
+
+// Load implements [memory.Store].
+func (s Stored) Load(ctx context.Context, o memory.Owner) (k memory.Known, err error) {
+	rows, err := s.table.Of(ctx, o.Device, o.Agent)
+	for _, r := range rows {
+		if r.Kind == store.SummaryMemory {
+			k.Summary = memory.Summary{Text: r.Text, At: r.At}
+		} else {
+			k.Facts = append(k.Facts, FactOf(r, o.Agent))
+		}
+	}
+	return k, err
+}
+
+// FactOf is a row as a fact of an agent.
+func FactOf(r store.Memory, agent string) memory.Fact {
+	return memory.Fact{
+		ID: r.ID, Owner: memory.Owner{Device: r.DeviceID, Agent: agent}, Person: r.Person, Text: r.Text, Keys: r.Keys, Slot: r.Slot, Lang: text.Lang(r.Language),
+		Talk: r.ConversationID, Turn: r.TurnID, At: r.At, Sure: r.Sure, Told: r.Told, Ended: r.EndedAt, By: r.ByID,
+	}
+}
+
+// Write implements [memory.Store].
+func (s Stored) Write(ctx context.Context, c memory.Change) error {
+	row := store.MemoryChange{
+		DeviceID: c.Owner.Device, Agent: c.Owner.Agent, Renew: c.Renew, Replace: c.Replace, Most: memory.MaxFacts, Talk: c.Talk, Learned: c.Learned,
+	}
+	for _, f := range c.Add {
+		row.Add = append(row.Add, store.Memory{
+			ID: f.ID, Person: f.Person, Kind: store.FactMemory, Text: f.Text, Keys: f.Keys, Slot: f.Slot, Language: string(f.Lang), ConversationID: f.Talk, TurnID: f.Turn,
+			At: f.At, Sure: f.Sure, Told: f.Told,
+		})
+	}
+	if c.Summary != nil {
+		row.Summary = &store.Memory{ID: store.NewID(), Kind: store.SummaryMemory, Text: c.Summary.Text, ConversationID: c.Talk, At: c.Summary.At, Sure: 100}
+	}
+	return unknown(s.table.Write(ctx, row))
+}
+
+// Edit implements [memory.Store].
+func (s Stored) Edit(ctx context.Context, o memory.Owner, id, words string) error {
+	return unknown(s.table.Edit(ctx, o.Device, o.Agent, id, words))
+}
+
+// Forget implements [memory.Store].
+func (s Stored) Forget(ctx context.Context, o memory.Owner, ids []string) error {
+	return unknown(s.table.Delete(ctx, o.Device, o.Agent, ids))
+}
+
+// ForgetAll implements [memory.Store].
+func (s Stored) ForgetAll(ctx context.Context, o memory.Owner) (int, error) {
+	return s.table.DeleteAll(ctx, o.Device, o.Agent)
+}
+
+// Open implements [memory.Store].
+func (s Stored) Open(ctx context.Context, limit int) ([]memory.Talk, error) {
+	rows, err := s.table.Unread(ctx, limit)
+	talks := make([]memory.Talk, len(rows))
+	for i, r := range rows {
+		talks[i] = memory.Talk{ID: r.ID, Owner: memory.Owner{Device: r.DeviceID}, Learned: r.Learned, Turns: r.Turns, LastAt: r.LastAt}
+	}
+	return talks, err
+}
+
+// Said implements [memory.Store].
+func (s Stored) Said(ctx context.Context, talk string, after, limit int) ([]memory.Said, error) {
+	rows, err := s.table.Said(ctx, talk, after, limit)
+	said := make([]memory.Said, len(rows))
+	for i, r := range rows {
+		said[i] = memory.Said{ID: r.ID, Seq: r.Seq, At: r.At, Agent: r.Agent, Lang: text.Lang(r.Language), Heard: r.Heard, Reply: r.Said}
+	}
+	return said, err
+}
+
+// Spent implements [memory.Store].
+func (s Stored) Spent(ctx context.Context, r memory.Run) error {
+	row := store.MemoryRun{
+		DeviceID: r.Owner.Device, ConversationID: r.Talk, At: r.At, Took: r.Took, LLM: r.Provider, TokensIn: r.Prompt, TokensOut: r.Answer, Facts: r.Facts,
+	}
+	if s.price != nil && r.Provider != "" {
+		row.CostMicros = s.price(r.Provider, r.Prompt, r.Answer)
+	}
+	if r.Err != nil {
+		row.Fault = r.Err.Error()
+	}
+	return s.table.Spent(ctx, r.Owner.Agent, row)
+}
+
+// unknown names what the table does not have as package memory does.
+func unknown(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return memory.ErrUnknown
+	}
+	return err
+}
