@@ -15,6 +15,7 @@ const (
 	HandlerChangeRole = "mcp_handler_change_role" // RoleArgs
 	HandlerForget     = "mcp_handler_forget"      // no arguments
 	HandlerTimer      = "mcp_handler_timer"       // TimerArgs
+	HandlerMemory     = "mcp_handler_memory"      // MemoryArgs
 )
 
 // ExitArgs ask for the end of the conversation.
@@ -75,6 +76,23 @@ type TimerArgs struct {
 	Kind     string      `json:"kind,omitempty"`     // cancel: "timer" or "alert"; "": either
 	Text     string      `json:"text,omitempty"`     // set: what to tell, "" for a bare timer. cancel: words of the one meant
 	All      bool        `json:"all,omitempty"`      // cancel: every one
+}
+
+// MemoryAction is an order about what is remembered.
+type MemoryAction string
+
+// The orders about what is remembered.
+const (
+	MemoryRemember  MemoryAction = "remember"
+	MemoryRecall    MemoryAction = "recall"
+	MemoryForget    MemoryAction = "forget"
+	MemoryForgetAll MemoryAction = "forget_all"
+)
+
+// MemoryArgs ask to remember something, to tell what is remembered, or to forget it.
+type MemoryArgs struct {
+	Action MemoryAction `json:"action"`
+	Text   string       `json:"text,omitempty"` // remember: what. recall, forget: words of it; "": everything, and what was remembered last
 }
 
 // DecodeArgs reads the arguments that a CallHandler carries: a T, or anything that has T's

@@ -17,6 +17,7 @@ type entry struct {
 	handler Handler
 
 	readOnly bool                         // it changes nothing
+	destroys bool                         // somebody must say yes to it
 	stream   string                       // the group it is listed under outward
 	when     func(device []mcp.Tool) bool // it is offered beside these tools of the device; nil: always
 	schema   func(string) string          // what it makes of its schema in tools.json; nil: nothing
@@ -67,6 +68,11 @@ func registry(o Options) []entry {
 		{name: "forget_conversation", stream: "talk", runs: control, handler: forget},
 		changesRole(r),
 
+		{name: "remember", stream: "memory", runs: wait, handler: remember, off: !o.Memory},
+		{name: "recall_memory", stream: "memory", runs: wait, handler: memory(mcp.MemoryRecall), readOnly: true, off: !o.Memory},
+		{name: "forget_memory", stream: "memory", runs: wait, handler: memory(mcp.MemoryForget), off: !o.Memory},
+		{name: "erase_memory", stream: "memory", runs: wait, handler: memory(mcp.MemoryForgetAll), destroys: true, off: !o.Memory},
+
 		{name: "set_timer", stream: "timer", runs: control, handler: c.setTimer},
 		{name: "set_reminder", stream: "timer", runs: control, handler: c.setReminder},
 		{name: "list_timers", stream: "timer", runs: control, handler: listTimers, readOnly: true},
@@ -89,9 +95,23 @@ func registry(o Options) []entry {
 	}, func(e entry) bool { return e.off })
 }
 
+// MemoryTools names the tools by which things are remembered for good.
+func MemoryTools() []string {
+	return []string{"remember", "recall_memory", "forget_memory", "erase_memory"}
+}
+
 // changesRole is the tool that takes another role.
 func changesRole(r roles) entry {
 	return entry{name: "change_role", stream: "talk", runs: mcp.ToolChangeSysPrompt, handler: r.changeRole, schema: r.schema, off: len(r) == 0}
+}
+
+// annotations are what the entry says of itself.
+func (e entry) annotations() mcp.Annotations {
+	a := mcp.Annotations{ReadOnly: &e.readOnly}
+	if e.destroys {
+		a.Destructive = &e.destroys
+	}
+	return a
 }
 
 // tool returns the entry as sources list it.
@@ -105,9 +125,9 @@ func (e entry) tool(d definition) mcp.Tool {
 		Description: d.Zh + " " + d.En,
 		Schema:      json.RawMessage(schema),
 		Kind:        e.runs.Kind(),
-		Annotations: mcp.Annotations{ReadOnly: &e.readOnly},
+		Annotations: e.annotations(),
 		When:        e.when,
 		Stream:      e.stream,
-		NeedsDevice: e.stream == "device" || e.runs == mcp.ToolSystemCtl || e.runs == mcp.ToolChangeSysPrompt,
+		NeedsDevice: e.stream == "device" || e.stream == "memory" || e.runs == mcp.ToolSystemCtl || e.runs == mcp.ToolChangeSysPrompt,
 	}
 }

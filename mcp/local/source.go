@@ -30,6 +30,7 @@ type Options struct {
 	Weather Outside
 	News    Outside
 	Music   *Music // nil: music is not offered
+	Memory  bool   // something can be remembered for good
 }
 
 // Source is the server's own tools, as an mcp.Source. One serves all devices.

@@ -38,6 +38,22 @@ func forget(context.Context, map[string]any) mcp.ActionResponse {
 	return handOver(mcp.HandlerForget, nil)
 }
 
+// remember asks the conversation to keep something for good.
+func remember(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	words := strings.TrimSpace(textArg(arguments, "text"))
+	if words == "" {
+		return fail(say(ctx, "local/remember-what"))
+	}
+	return handOver(mcp.HandlerMemory, mcp.MemoryArgs{Action: mcp.MemoryRemember, Text: words})
+}
+
+// memory asks the conversation about what is remembered.
+func memory(action mcp.MemoryAction) Handler {
+	return func(_ context.Context, arguments map[string]any) mcp.ActionResponse {
+		return handOver(mcp.HandlerMemory, mcp.MemoryArgs{Action: action, Text: strings.TrimSpace(textArg(arguments, "about"))})
+	}
+}
+
 // exit asks the conversation to end itself. The arguments go on as they are.
 func exit(_ context.Context, arguments map[string]any) mcp.ActionResponse {
 	return handOver(mcp.HandlerExit, arguments)
