@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"xiaozhi/agent/speak"
@@ -38,17 +39,26 @@ func newDuplex(c *Conversation) *duplex {
 func (c *Conversation) prepareDuplex() {
 	persona, session := c.recast(), c.env.Session
 	session.Language = string(c.rules.DeviceLang)
+	lang := cmp.Or(c.state.Learned.Lang, c.rules.DeviceLang, text.Chinese)
 	p := partner{
 		provider: persona.Realtime, name: c.o.Name, agent: persona.Name, revision: persona.Revision, prompt: persona.Prompt + "\x00" + persona.Text,
 		language: session.Language, voice: persona.RealtimeVoice, version: c.dev.history.Said(),
 	}
 	if p.provider != nil {
 		p.tools = think.Specs(c.env.Tools, false)
+		if notes := notesOf(c, persona.Name, text.Lang(session.Language)); notes != nil {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel() // what is not there yet is not waited for
+			p.notes = notes(ctx, "").Always
+		}
 	}
 	c.duplex.prepare(p, func() (providers.DuplexRequest, error) {
 		told, err := think.Instructions(&c.think, think.Turn{
-			Role: persona.Prompt, Text: persona.Text, Session: session, Lang: cmp.Or(c.state.Learned.Lang, c.rules.DeviceLang, text.Chinese),
+			Role: persona.Prompt, Text: persona.Text, Session: session, Lang: lang,
 		})
+		if p.notes != "" {
+			told = strings.TrimSpace(told) + "\n\n" + p.notes
+		}
 		return providers.DuplexRequest{
 			Instructions: told, History: spokenWords(c.dev.history.Snapshot()), Tools: p.tools, Language: p.language, Voice: p.voice, Zone: c.o.Zone,
 		}, err

@@ -68,6 +68,7 @@ type partner struct {
 	agent    string
 	revision int
 	prompt   string // its name, or itself
+	notes    string // what is known beside what was said
 	language string
 	voice    string
 	tools    []providers.ToolSpec
@@ -76,7 +77,7 @@ type partner struct {
 
 // same reports whether a session with p can go on with q.
 func (p *partner) same(q *partner) bool {
-	return sameProvider(p.provider, q.provider) && p.name == q.name && p.agent == q.agent && p.revision == q.revision && p.prompt == q.prompt &&
+	return sameProvider(p.provider, q.provider) && p.name == q.name && p.agent == q.agent && p.revision == q.revision && p.prompt == q.prompt && p.notes == q.notes &&
 		p.language == q.language && p.voice == q.voice && p.version == q.version &&
 		slices.EqualFunc(p.tools, q.tools, func(a, b providers.ToolSpec) bool {
 			return a.Name == b.Name && a.Description == b.Description && string(a.Parameters) == string(b.Parameters)

@@ -31,6 +31,9 @@ func (h host) Step(e turn.Event)               { h.step(e) }
 func (h host) Post(f func())                   { h.post(f) }
 func (h host) SetResult(callID, result string) { h.dev.history.SetResult(callID, result) }
 
+// Agent is the name of whom the device talks to.
+func (h host) Agent() string { return h.whom.now().Name }
+
 // Env may be called by any goroutine.
 func (h host) Env() feature.Env {
 	env := h.env

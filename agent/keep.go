@@ -65,6 +65,7 @@ type Turn struct {
 	Messages []providers.Message
 	Figures  timeline.Figures
 	Sound    Sound
+	Dropped  bool // turns of before do not fit the history any more
 }
 
 // Record says whose sound of a turn the keeper is given.
@@ -190,7 +191,7 @@ func (c *Conversation) keep(r *reply, f timeline.Figures) {
 	c.o.Keeper.Turn(&Turn{
 		Talk: *talk, ID: r.id, At: now, Kind: kindOf(&r.order), Mode: c.state.Mic.Mode, Agent: r.by.name, Revision: r.by.revision,
 		Lang: r.order.Lang, Heard: r.marks.words,
-		Said: text.Join(think.Answer(r.out.messages), r.out.beside), Cause: r.out.cause, Err: r.out.err, Messages: r.out.messages, Figures: f, Sound: sound,
+		Said: text.Join(think.Answer(r.out.messages), r.out.beside), Cause: r.out.cause, Err: r.out.err, Messages: r.out.messages, Figures: f, Sound: sound, Dropped: r.marks.dropped,
 	})
 }
 

@@ -148,7 +148,7 @@ func (c *Conversation) remember(r *reply) {
 		c.dev.history.Add() // what was to be corrected of it is gone
 	} else {
 		c.dev.history.Add(r.out.messages...)
-		c.dev.history.Trim(c.o.HistoryTokens, c.o.Tokens)
+		r.marks.dropped = c.dev.history.Trim(c.o.HistoryTokens, c.o.Tokens)
 		if r.aloud != nil && !r.aloud.instead && !r.aloud.answer.Owes() || len(r.out.messages) == 0 {
 			c.duplex.goesOn(before, c.dev.history.Said())
 		}

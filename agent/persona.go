@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"xiaozhi/agent/feature"
+	"xiaozhi/agent/think"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
@@ -196,6 +197,31 @@ func (c *Conversation) restrict(p Persona) {
 	if c.env.Tools != nil {
 		c.env.Tools.Restrict(router.Rules{Allow: p.Allow, Deny: p.Deny})
 	}
+}
+
+// notesOf returns what gathers the notes of the features for an agent; nil: none has any.
+func notesOf(c *Conversation, agent string, lang text.Lang) func(ctx context.Context, words string) think.Notes {
+	var all []feature.Noting
+	for in := range each[feature.Noting](c.features) {
+		all = append(all, in)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return func(ctx context.Context, words string) (n think.Notes) {
+		for _, in := range all {
+			more := in.Notes(ctx, agent, words, lang)
+			n.Always, n.Found = joinNotes(n.Always, more.Always), joinNotes(n.Found, more.Found)
+		}
+		return n
+	}
+}
+
+func joinNotes(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
 }
 
 // SetRole takes another agent from the next turn on.

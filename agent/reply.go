@@ -77,6 +77,7 @@ type marks struct {
 	withdrawn bool     // nobody waits for the announcement any more
 	pauses    int      // false interruptions
 	heard     []uint64 // the utterances that it answers
+	dropped   bool     // with it, turns of before do not fit the history any more
 	words     string   // of the user; a speculation began with the same but for punctuation
 }
 
@@ -124,7 +125,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	}
 	r.answer = think.New(&thought, think.Turn{
 		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: persona.Prompt, Text: persona.Text,
-		Session: session, Agent: persona.Name, Dialog: c.dialogue(),
+		Session: session, Agent: persona.Name, Dialog: c.dialogue(), Notes: notesOf(c, persona.Name, text.Lang(session.Language)),
 	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r, tools, log)
 	if r.aloud != nil {
 		r.aloud.answer = think.NewAloud(r.answer, r.aloud.sounds)

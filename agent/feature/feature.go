@@ -85,6 +85,13 @@ type Timed interface {
 	Tick(now time.Time)
 }
 
+// Noting is an [Instance] that knows something that a model should know before it answers.
+type Noting interface {
+	// Notes returns what a model that is called agent is told before it answers words, which may be a guess at what is being said. "": the
+	// server speaks by itself. lang is that of the system prompt. It changes nothing, waits 30 ms at most, and may be called by any goroutine until Detach has returned.
+	Notes(ctx context.Context, agent, words string, lang text.Lang) think.Notes
+}
+
 // Lasting is an [Instance] that plays sound in the background, like music.
 type Lasting interface {
 	// Lasts reports whether there is such sound, playing or paused.
@@ -119,6 +126,8 @@ type Quiet interface {
 // Done and Answer run.
 type Host interface {
 	Env() Env
+	// Agent is the name of whom the device talks to.
+	Agent() string
 	// Lang returns what is spoken when no text tells the language.
 	Lang() text.Lang
 	// Quiet reports whether only what somebody has asked for is told now.

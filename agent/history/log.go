@@ -108,8 +108,8 @@ func (l *Log) replaceResult(callID, text string) bool {
 // exchange goes from a user's message to before the next, so a call is never split
 // from its result. The newest exchange always stays. Each message is counted
 // once: counting takes milliseconds, which other devices' frames would wait for.
-// Without count, bytes are counted, which is never too few.
-func (l *Log) Trim(budget int, count func(string) int) {
+// Without count, bytes are counted, which is never too few. It reports whether something was dropped.
+func (l *Log) Trim(budget int, count func(string) int) (dropped bool) {
 	if count == nil {
 		count = func(text string) int { return len(text) }
 	}
@@ -122,7 +122,7 @@ func (l *Log) Trim(budget int, count func(string) int) {
 		bytes += messageTokens(m, func(s string) int { return len(s) })
 	}
 	if len(starts) < 2 || bytes <= budget {
-		return // a token has at least one byte, so this fits without counting
+		return false // a token has at least one byte, so this fits without counting
 	}
 	l.tokens = append(l.tokens, make([]int, len(l.messages)-len(l.tokens))...)
 	for i, m := range l.messages {
@@ -141,6 +141,7 @@ func (l *Log) Trim(budget int, count func(string) int) {
 		l.messages, l.tokens = slices.Clone(l.messages[starts[first]:]), slices.Clone(l.tokens[starts[first]:])
 		l.version, l.said = l.version+1, l.said+1
 	}
+	return first > 0
 }
 
 // messageOverhead is what a message costs beside its text: role and separators

@@ -54,6 +54,14 @@ type Turn struct {
 	Session wire.Session
 	Agent   string // whom the device talks to
 	Dialog  string // names the dialogue that History is of
+	// Notes returns what is known beside the dialogue; nil: nothing is. It changes nothing and waits little.
+	Notes func(ctx context.Context, words string) Notes
+}
+
+// Notes are what a model is told before it answers.
+type Notes struct {
+	Always string // after the system prompt: the same from turn to turn, mostly
+	Found  string // before the user's words: what has to do with them
 }
 
 // Outlet takes an answer to the device.
@@ -126,6 +134,12 @@ func (r *Responder) Converse(ctx context.Context, note string) error {
 	if err != nil {
 		return err
 	}
+	told := note != ""
+	var notes Notes
+	if r.turn.Notes != nil {
+		notes = r.turn.Notes(ctx, r.turn.Words)
+	}
+	system, note = withNotes(system, note, notes)
 	info := mcp.Info{DeviceID: r.turn.Session.DeviceID, Language: r.lang(), Zone: r.o.Zone}
 	ctx, giveUp := context.WithCancelCause(mcp.WithInfo(ctx, info))
 	defer r.calling.Wait()
@@ -137,7 +151,7 @@ func (r *Responder) Converse(ctx context.Context, note string) error {
 	if !again {
 		return r.ask(ctx)
 	}
-	fast := r.o.FastPath != nil && note == "" && r.turn.Allow == nil && r.made == 0
+	fast := r.o.FastPath != nil && !told && r.turn.Allow == nil && r.made == 0
 	for n := 0; ; n++ {
 		st := &step{index: len(r.steps), split: r.splitter()}
 		req := r.request(system, note, n >= r.o.MaxSteps)
@@ -190,6 +204,17 @@ func Instructions(o *Options, t Turn) (string, error) {
 		return o.Prompts.RenderText(t.Text, t.Session.Language, data), nil
 	}
 	return o.Prompts.Render(t.Role, t.Session.Language, data)
+}
+
+// withNotes adds notes to a system prompt, and to what else stands before the user's words.
+func withNotes(system, note string, n Notes) (withAlways, withFound string) {
+	if n.Always != "" {
+		system = strings.TrimSpace(system) + "\n\n" + n.Always
+	}
+	if note == "" {
+		note = n.Found
+	}
+	return system, note
 }
 
 // request makes the next model call.

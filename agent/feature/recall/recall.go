@@ -1,0 +1,244 @@
+// Package recall tells models what is remembered of the people at a device, and completes the tools by which they ask for it to be
+// remembered, told or forgotten.
+package recall
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"xiaozhi/agent/feature"
+	"xiaozhi/agent/think"
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/mcp"
+	"xiaozhi/memory"
+	"xiaozhi/prompts"
+)
+
+// Feature joins conversations with what is remembered.
+type Feature struct{ Book *memory.Book }
+
+// Name is the name of its state, which it does not have.
+func (Feature) Name() string { return "recall" }
+
+// Attach makes the instance of a conversation. One with a device that is not known, or in private, remembers nothing.
+func (f Feature) Attach(h feature.Host, _ feature.State) feature.Instance {
+	s := h.Env().Session
+	return &recall{Host: h, book: f.Book, device: s.DeviceID, off: s.Unknown || s.Private, open: map[string]*memory.Profile{}}
+}
+
+const (
+	wait     = 30 * time.Millisecond // that a turn waits for what is remembered
+	mostTold = 5                     // facts that are told at once
+)
+
+type recall struct {
+	feature.Host
+
+	book   *memory.Book
+	device string
+	off    bool
+
+	mu    sync.Mutex
+	open  map[string]*memory.Profile // by agent
+	ended bool
+}
+
+var (
+	_ feature.Noting   = (*recall)(nil)
+	_ feature.Handling = (*recall)(nil)
+)
+
+// Expects implements [feature.Instance].
+func (*recall) Expects(time.Time) bool { return false }
+
+// Detach implements [feature.Instance].
+func (r *recall) Detach() feature.State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	for _, p := range r.open {
+		r.book.Leave(p)
+	}
+	clear(r.open)
+	r.book.Left()
+	return nil
+}
+
+// mode is how much is remembered with an agent.
+func (r *recall) mode(agent string) memory.Mode {
+	if r.off {
+		return memory.Nothing
+	}
+	return r.book.Mode(memory.Owner{Device: r.device, Agent: agent})
+}
+
+// profile returns what is known with an agent; nil: the conversation is over.
+func (r *recall) profile(agent string) *memory.Profile {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil
+	}
+	p := r.open[agent]
+	if p == nil {
+		p = r.book.Open(memory.Owner{Device: r.device, Agent: agent})
+		r.open[agent] = p
+	}
+	return p
+}
+
+// Notes implements [feature.Noting].
+func (r *recall) Notes(ctx context.Context, agent, words string, lang text.Lang) (n think.Notes) {
+	mode := r.mode(agent)
+	if mode == memory.Nothing {
+		return n
+	}
+	p := r.profile(agent)
+	if p == nil {
+		return n
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	known := p.Notes(ctx, words, mode == memory.Whole)
+	if known.Always != "" {
+		n.Always = prompts.MemoryAlways.In(lang, "notes", known.Always)
+	}
+	if known.Found != "" {
+		n.Found = prompts.MemoryFound.In(lang, "notes", known.Found)
+	}
+	return n
+}
+
+// Handler implements [feature.Handling].
+func (r *recall) Handler(name string) feature.Handler {
+	if name != mcp.HandlerMemory {
+		return nil
+	}
+	return r.handle
+}
+
+// handle takes an order. What needs the store is left to the caller, who can wait: nothing is confirmed before it is committed.
+func (r *recall) handle(from feature.Caller, args any) (think.Handled, error) {
+	a, err := mcp.DecodeArgs[mcp.MemoryArgs](args)
+	if err != nil {
+		return think.Handled{}, err
+	}
+	agent := r.Agent()
+	p := r.profile(agent)
+	if p == nil || r.mode(agent) != memory.Whole {
+		return r.say(from, prompts.MemoryOff), nil
+	}
+	if a.Action == mcp.MemoryForgetAll {
+		r.Forget(from.Turn)
+	}
+	return think.Handled{Finish: func(ctx context.Context) (think.Handled, error) {
+		did, err := r.order(ctx, from, a, p, agent)
+		if err != nil && ctx.Err() == nil {
+			r.Env().Log.Error("the store of memories fails", "err", err)
+			err = errors.New(message.In(from.Lang, "agent/memory-not-kept"))
+		}
+		return did, err
+	}}, nil
+}
+
+// order does what is asked for.
+func (r *recall) order(ctx context.Context, from feature.Caller, a mcp.MemoryArgs, p *memory.Profile, agent string) (think.Handled, error) {
+	owner := memory.Owner{Device: r.device, Agent: agent}
+	switch a.Action {
+	case mcp.MemoryRemember:
+		f, known, err := r.book.Remember(ctx, memory.Fact{Owner: owner, Text: a.Text, Lang: from.Lang})
+		switch {
+		case errors.Is(err, memory.ErrEmpty):
+			return think.Handled{Result: message.In(from.Lang, "agent/memory-empty"), Again: true}, nil
+		case err != nil:
+			return think.Handled{}, err
+		case known:
+			return r.say(from, prompts.RememberedAlready, "fact", bare(f.Text)), nil
+		}
+		return r.say(from, prompts.Remembered, "fact", bare(f.Text)), nil
+	case mcp.MemoryRecall:
+		return r.tell(ctx, from, a.Text, p)
+	case mcp.MemoryForget:
+		f, err := meant(ctx, a.Text, p)
+		switch {
+		case err != nil:
+			return think.Handled{}, err
+		case f == nil:
+			return r.say(from, prompts.MemoryUnknown), nil
+		}
+		if err := r.book.Forget(ctx, owner, f.ID); err != nil && !errors.Is(err, memory.ErrUnknown) {
+			return think.Handled{}, err
+		}
+		return r.say(from, prompts.MemoryForgot, "fact", bare(f.Text)), nil
+	case mcp.MemoryForgetAll:
+		n, err := r.book.ForgetAll(ctx, memory.Owner{Device: r.device})
+		if err != nil {
+			return think.Handled{}, err
+		}
+		return r.say(from, prompts.MemoryForgotAll, "count", strconv.Itoa(n)), nil
+	}
+	return think.Handled{}, errors.New("unknown order about memory")
+}
+
+// tell says what is remembered about something, or at all.
+func (r *recall) tell(ctx context.Context, from feature.Caller, about string, p *memory.Profile) (think.Handled, error) {
+	k, err := p.Known(ctx)
+	if err != nil {
+		return think.Handled{}, err
+	}
+	facts := k.Facts
+	if about != "" {
+		found, err := p.Find(ctx, about, mostTold)
+		if err != nil {
+			return think.Handled{}, err
+		}
+		if len(found) == 0 && len(facts) > 0 {
+			return r.say(from, prompts.MemoryUnknown), nil
+		}
+		facts = found
+	}
+	if len(facts) == 0 {
+		return r.say(from, prompts.MemoryNone), nil
+	}
+	var told []string
+	for _, f := range facts[:min(len(facts), mostTold)] {
+		told = append(told, bare(f.Text))
+	}
+	return r.say(from, prompts.MemoryList, "facts", strings.Join(told, from.Lang.Pick("；", "; "))), nil
+}
+
+// meant finds the fact that words name; without any, the one that was learned last. nil: there is none.
+func meant(ctx context.Context, words string, p *memory.Profile) (*memory.Fact, error) {
+	if words != "" {
+		found, err := p.Find(ctx, words, 1)
+		if err != nil || len(found) == 0 {
+			return nil, err
+		}
+		return &found[0], nil
+	}
+	k, err := p.Known(ctx)
+	if err != nil || len(k.Facts) == 0 {
+		return nil, err
+	}
+	last := &k.Facts[0]
+	for i := range k.Facts {
+		if k.Facts[i].At.After(last.At) {
+			last = &k.Facts[i]
+		}
+	}
+	return last, nil
+}
+
+// say says a phrase, which is also what the model is told.
+func (r *recall) say(from feature.Caller, id string, args ...string) think.Handled {
+	words := r.Env().Texts.Phrase(id, string(from.Lang), args...)
+	return think.Handled{Say: words, Result: words}
+}
+
+// bare is a fact as part of a sentence.
+func bare(s string) string { return strings.TrimRight(strings.TrimSpace(s), ".。!！;； ") }
