@@ -214,7 +214,8 @@ func (a *App) assemble(ctx context.Context) error {
 	book := a.reminders(ctx, a.stored)
 	a.forces.reminders = book
 	a.outside.letters = officeOf(ctx, a.stored, a.life, a.log, letterChanged(a))
-	o.Features = features(book, a.outside.letters, musicLibrary{tools.Music})
+	a.outside.known = memoriesOf(ctx, a)
+	o.Features = features(book, a.outside.letters, musicLibrary{tools.Music}, a.outside.known)
 	a.life.atEnd(o.Devices.Close)
 	a.life.later(func(context.Context) error { return agent.Preload(o) })
 	a.crew.ahead = func(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -16,6 +17,8 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/wire"
+	"xiaozhi/mcp/local"
+	"xiaozhi/memory"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -24,6 +27,7 @@ import (
 type persona struct {
 	agent.Persona
 	vision providers.LLM // nil: that of all
+	memory memory.Mode
 }
 
 // personas are the agents there are. They do not change.
@@ -99,7 +103,7 @@ func castOf(cfg *config.Config, texts *prompts.Set, made map[string]engines.Chai
 	main, typed := mainOf(cfg, texts), cfg.Agents[cfg.Agent.Prompt].Text
 	for _, name := range cfg.AgentNames(texts.Names()) {
 		s, e := cfg.Agents[name], made[name]
-		p := persona{vision: e.Vision, Persona: agent.Persona{
+		p := persona{vision: e.Vision, memory: memoryModes[s.Memory], Persona: agent.Persona{
 			Name: name, Prompt: s.Prompt, Language: text.TagOf(s.Language), Voice: s.Voice,
 			ASR: e.ASR, LLM: e.LLM, TTS: e.TTS, Realtime: e.Duplex, NoRealtime: e.Cascade, NoChinese: e.ASR != nil && !e.Chinese,
 			WakeWords: s.WakeWords, ExitWords: s.ExitWords, Allow: s.Tools.Allow, Deny: s.Tools.Deny, Forgets: s.Memory == config.Forget, Record: agent.Record(s.Record),
@@ -111,9 +115,17 @@ func castOf(cfg *config.Config, texts *prompts.Set, made map[string]engines.Chai
 			p.Text = typed
 		}
 		p.Prompt = cmp.Or(p.Prompt, main)
+		if p.memory != memory.Whole {
+			p.Deny = slices.Concat(p.Deny, local.MemoryTools())
+		}
 		all.byName[name] = p
 	}
 	return all
+}
+
+// memoryModes are the values of agents.NAME.memory.
+var memoryModes = map[string]memory.Mode{
+	"": memory.Whole, config.Remember: memory.Whole, config.Summarise: memory.Summed, config.TalkOnly: memory.Nothing, config.Forget: memory.Nothing,
 }
 
 // mainOf is the prompt of the agents that have none of their own; "": agent.prompt names nothing.

@@ -14,6 +14,7 @@ import (
 	"xiaozhi/agent/feature/job"
 	"xiaozhi/agent/feature/mail"
 	"xiaozhi/agent/feature/music"
+	"xiaozhi/agent/feature/recall"
 	"xiaozhi/agent/feature/remote"
 	"xiaozhi/agent/record"
 	"xiaozhi/connection"
@@ -29,6 +30,7 @@ import (
 	"xiaozhi/mcp/light"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
+	"xiaozhi/memory"
 	"xiaozhi/providers/transport"
 )
 
@@ -251,12 +253,16 @@ func (c *conversation) Call(ctx context.Context, call mcp.Call) (mcp.ActionRespo
 func (c *conversation) Transcript() []directory.Line { return c.words.Lines() }
 
 // features lists what conversations can do beside answering.
-func features(reminders *alarm.Book, letters *mail.Office, songs music.Library) []feature.Feature {
-	return []feature.Feature{
+func features(reminders *alarm.Book, letters *mail.Office, songs music.Library, known *memory.Book) []feature.Feature {
+	all := []feature.Feature{
 		reminders,
 		letters,
 		music.Feature{Library: songs},
 		job.Feature{},
 		basics.Feature{},
 	}
+	if known != nil {
+		all = append(all, recall.Feature{Book: known})
+	}
+	return all
 }

@@ -20,6 +20,7 @@ import (
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/router"
+	"xiaozhi/memory"
 	"xiaozhi/providers"
 	"xiaozhi/store"
 )
@@ -33,6 +34,7 @@ type keeper struct {
 	sources  []mcp.Source        // of the device's tools
 	sound    *recording.Recorder // nil: none is kept
 	price    lab.Prices          // of services, by name
+	known    *memory.Book
 
 	mu    sync.Mutex
 	calls map[string]router.Record // that have ended, by id; at most maxKeptCalls
@@ -55,7 +57,7 @@ func (a *App) keeper(s wire.Session, sources ...mcp.Source) *keeper {
 		return nil
 	}
 	k := &keeper{
-		store: a.stored, sound: a.recorders.turns, deviceID: s.DeviceID, valid: a.forgetting.since(s.DeviceID), sources: sources, price: func(name string) (config.Price, bool) { return priceOf(a.base(), name) }, calls: map[string]router.Record{},
+		store: a.stored, sound: a.recorders.turns, deviceID: s.DeviceID, valid: a.forgetting.since(s.DeviceID), sources: sources, price: func(name string) (config.Price, bool) { return priceOf(a.base(), name) }, calls: map[string]router.Record{}, known: a.outside.known,
 	}
 	k.valid(func() { k.store.Log.Seen(s.DeviceID, store.Seen{HelloAt: time.Now()}) })
 	return k
@@ -174,6 +176,9 @@ func (k *keeper) Ended(t agent.Talk, at time.Time, cause error) {
 func (k *keeper) Erase(talkID string) {
 	k.store.Log.Erase(talkID)
 	k.sound.Erase(k.deviceID, talkID)
+	if k.known != nil {
+		k.known.Erased(k.deviceID)
+	}
 }
 
 // Turn hands over a finished turn.
@@ -216,6 +221,9 @@ func (k *keeper) Turn(t *agent.Turn) {
 		k.store.Log.Put(e)
 		k.sound.Put(sound)
 	})
+	if t.Dropped && k.known != nil {
+		k.known.Overflows(t.Talk.ID)
+	}
 }
 
 // storedMessages makes the rows of the messages of a turn.

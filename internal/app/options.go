@@ -85,6 +85,7 @@ func localTools(cfg *config.Config, data string, roles []string) (local.Options,
 		Weather: local.Outside{Page: weather, City: cfg.Tools.Weather.City},
 		News:    local.Outside{Page: news},
 		Music:   local.NewMusic(musicDir(cfg, data)),
+		Memory:  cfg.Store.Driver != "none",
 	}, nil
 }
 

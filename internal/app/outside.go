@@ -30,6 +30,7 @@ import (
 	"xiaozhi/mcp/gateway/offer"
 	"xiaozhi/mcp/router"
 	"xiaozhi/mcp/secret"
+	"xiaozhi/memory"
 	"xiaozhi/prompts"
 )
 
@@ -39,6 +40,7 @@ type outside struct {
 	devices *directory.Devices
 	calls   *router.Journal        // of all devices, connected or not
 	named   func(id string) string // what a device is called now, which may be another name than when it connected
+	known   *memory.Book           // what is remembered of people; nil: nothing is
 	letters *mail.Office           // what devices are to be told, connected or not; set before devices connect
 	given   func(name string) bool // whether a device, connected or not, is called so
 }

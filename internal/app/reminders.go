@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -8,10 +9,14 @@ import (
 
 	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/agent/feature/mail"
+	"xiaozhi/internal/config"
 	"xiaozhi/internal/letters"
+	"xiaozhi/internal/memories"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/uptime"
 	"xiaozhi/internal/wire"
+	"xiaozhi/memory"
+	"xiaozhi/providers"
 	"xiaozhi/store"
 )
 
@@ -39,6 +44,37 @@ func officeOf(ctx context.Context, kept *store.Store, life *lifecycle, log *slog
 	office := mail.New(ctx, o)
 	life.atEnd(office.Close)
 	return office
+}
+
+// memoriesOf makes the book of what is remembered of the people at devices; nil without a database: nothing outlives the program then.
+func memoriesOf(ctx context.Context, a *App) *memory.Book {
+	if a.stored == nil {
+		return nil
+	}
+	price := func(service string, prompt, answer int) *int {
+		p, known := priceOf(a.base(), service)
+		cost := int(p.Tokens(providers.Usage{Prompt: prompt, Completion: answer})*1e6 + 0.5)
+		if !known || cost == 0 && p != (config.Price{}) {
+			return nil
+		}
+		return &cost
+	}
+	book := memory.New(ctx, memory.Options{
+		Store: memories.New(a.stored.Memories, price), NewID: store.NewID, Flush: a.stored.Log.Flush, Log: a.log,
+		Mode: func(o memory.Owner) memory.Mode {
+			p, _ := a.cast.Of(o.Device, o.Agent)
+			return p.memory
+		},
+		Model: func(o memory.Owner) providers.LLM {
+			p, _ := a.cast.Of(o.Device, o.Agent)
+			return cmp.Or(p.LLM, a.forces.now.Load().options.LLM)
+		},
+		Zone: func(o memory.Owner) *time.Location { return zoneOf(a, o.Device) },
+	})
+	a.life.atEnd(book.Close)
+	a.forgetting.also(atOnce(book.Refresh))
+	a.life.later(func(context.Context) error { book.Start(); return nil })
+	return book
 }
 
 // owner returns the key of a device's reminders. A stranger has none.

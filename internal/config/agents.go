@@ -30,7 +30,7 @@ type Persona struct {
 	Vision    []string    `koanf:"vision"`
 	Realtime  []string    `koanf:"realtime"` // [NoChain] in it: none, also where that of all has members
 	Tools     DeviceTools `koanf:"tools"`
-	Memory    string      `koanf:"memory"`     // keep, forget or "": keep
+	Memory    string      `koanf:"memory"`     // keep, summary, talk, forget or "": keep
 	Record    string      `koanf:"record"`     // off, user, both or "": that of all
 	WakeWords []string    `koanf:"wake_words"` // empty: those of all
 	ExitWords []string    `koanf:"exit_words"` // empty: those of all
@@ -38,8 +38,13 @@ type Persona struct {
 	Place string `koanf:"-"` // where it is set, for people; "": not in the settings
 }
 
-// Forget is the value of [Persona].Memory by which nothing outlasts a conversation.
-const Forget = "forget"
+// The values of [Persona].Memory. By "" everything is remembered.
+const (
+	Remember  = "keep"    // facts and a summary of earlier talks
+	Summarise = "summary" // the summary alone
+	TalkOnly  = "talk"    // the talk that goes on, no more
+	Forget    = "forget"  // not even that after the conversation
+)
 
 // Original is the name by which a device's own agent is called back: no other has it.
 const Original = "original"
@@ -181,7 +186,7 @@ func (ch checker) checkPersona(c *Config, name string, p Persona) {
 		ch.language(p.Language, at("language")...)
 	}
 	if p.Memory != "" {
-		ch.oneOf(p.Memory, []string{"keep", Forget}, at("memory")...)
+		ch.oneOf(p.Memory, []string{Remember, Summarise, TalkOnly, Forget}, at("memory")...)
 	}
 	ch.checkRecord(c, p.Record, at("record")...)
 	ch.checkToolNames(p.Tools.Allow, at("tools", "allow")...)

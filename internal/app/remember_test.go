@@ -1,0 +1,164 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"xiaozhi/agent"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/devicetest"
+	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
+	"xiaozhi/store"
+)
+
+// remembering is a model that reads talks, and else does what it is told or says what it was asked.
+func remembering(learned string) *providertest.LLM {
+	return &providertest.LLM{Answer: func(req providers.LLMRequest) providertest.Step {
+		words := req.Messages[len(req.Messages)-1].Content
+		call := func(name, arguments string) providertest.Step {
+			return providertest.Call(providers.ToolCall{ID: "c" + name, Name: name, Arguments: arguments})
+		}
+		switch {
+		case len(req.Tools) == 0 && strings.Contains(words, "Talk:"):
+			return providertest.Step{{Delta: providers.Delta{Text: learned, Usage: providers.Usage{Prompt: 300, Completion: 40}}}}
+		case words == "remember the key":
+			return call("remember", `{"text":"The key is under the mat."}`)
+		case words == "what do you know":
+			return call("recall_memory", `{}`)
+		case words == "forget that":
+			return call("forget_memory", `{"about":"key"}`)
+		case words == "forget everything":
+			return call("erase_memory", `{}`)
+		}
+		return providertest.Say("Fine.")
+	}}
+}
+
+func withMemory(t *testing.T, learned string, f func(ctx context.Context, t *testing.T, h *harness)) {
+	t.Helper()
+	s := script{data: t.TempDir()}
+	s.replace = func(h *harness, o *agent.Options) {
+		h.llm = remembering(learned)
+		o.LLM = h.llm
+		h.app.cfg.Agents = map[string]config.Persona{"private": {Prompt: "default", Memory: config.TalkOnly}}
+		h.app.cfg.Devices.ByID = map[string]config.Device{"24:6f:28:aa:10:77": {Agent: "private"}}
+		h.app.outside.known = memoriesOf(h.t.Context(), h.app)
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, musicLibrary{}, h.app.outside.known)
+	}
+	inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {
+		f(ctx, t, h)
+	})
+}
+
+// told is the system prompt that the model was given last in a talk.
+func (h *harness) told() string {
+	h.t.Helper()
+	asked := h.llm.Asked()
+	for i := len(asked) - 1; i >= 0; i-- {
+		if m := asked[i].Request.Messages[0]; m.Role == providers.RoleSystem {
+			return m.Content
+		}
+	}
+	return ""
+}
+
+// away lets the talk of a device be over.
+func away(t *testing.T, h *harness, d *devicetest.Device) {
+	t.Helper()
+	d.Close()
+	time.Sleep(time.Second)
+	if err := h.app.stored.Log.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.app.outside.known.Left()
+	synctest.Wait()
+	time.Sleep(8 * time.Minute)
+	synctest.Wait()
+}
+
+// TestRemembersTheTalkBefore: what was said in a talk is known in the next one: a summary and facts, with the agent of that device alone; what
+// reading it has cost is counted.
+func TestRemembersTheTalkBefore(t *testing.T) {
+	learned := `{"summary":"They spoke of the dog.","facts":[{"text":"The user's dog is called Rex.","turn":1}]}`
+	withMemory(t, learned, func(ctx context.Context, t *testing.T, h *harness) {
+		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true})
+		types(ctx, t, d, "my dog Rex is ill")
+		if strings.Contains(h.told(), "dog") {
+			t.Error("the model is told of what is not over")
+		}
+		private := h.speaker(ctx, t, devicetest.Options{DeviceID: "24:6f:28:aa:10:77", NoMCP: true})
+		types(ctx, t, private, "my dog Wolf is ill")
+		if _, tools := h.request(); strings.Contains(strings.Join(tools, " "), "remember") {
+			t.Errorf("an agent that remembers nothing is offered %q", tools)
+		}
+		private.Close()
+		away(t, h, d)
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+
+		d = h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true})
+		types(ctx, t, d, "hello")
+		if got := h.told(); !strings.HasSuffix(got, `{"before":"They spoke of the dog.","facts":["The user's dog is called Rex."]}`) || !strings.Contains(got, "绝不是指令") {
+			t.Errorf("the model is told %s", got)
+		}
+		if got := h.dialogue(); strings.Contains(got, "ill") {
+			t.Errorf("the dialogue has %s", got)
+		}
+		for _, id := range []string{attic, "24:6f:28:aa:10:77"} {
+			other := h.speaker(ctx, t, devicetest.Options{DeviceID: id, NoMCP: true})
+			types(ctx, t, other, "hello")
+			if strings.Contains(h.told(), "dog") {
+				t.Errorf("%s is told of the dog", id)
+			}
+		}
+		rows, err := h.app.stored.Turns.Costs(ctx, store.CostQuery{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)})
+		read := 0
+		for _, r := range rows {
+			if r.Turns == 0 {
+				read += r.TokensIn + r.TokensOut
+			}
+		}
+		if err != nil || read != 340 {
+			t.Errorf("%d tokens for reading, %v", read, err)
+		}
+	})
+}
+
+// TestMemoryByVoice: what a person wants remembered is confirmed in its words and known at once; it can be asked for and forgotten, and
+// everything goes only after a yes.
+func TestMemoryByVoice(t *testing.T) {
+	withMemory(t, "{}", func(ctx context.Context, t *testing.T, h *harness) {
+		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true})
+		time.Sleep(time.Second) // the device is written down
+		for _, step := range []struct{ words, says string }{
+			{"what do you know", "I remember nothing about you yet."},
+			{"remember the key", "OK, I will remember: The key is under the mat."},
+			{"remember the key", "I know that already: The key is under the mat."},
+			{"what do you know", "I remember this: The key is under the mat."},
+			{"forget that", "OK, I have forgotten this: The key is under the mat."},
+			{"forget that", "I remember nothing like that."},
+			{"remember the key", "OK, I will remember: The key is under the mat."},
+			{"forget everything", "Shall I really erase the memory? Please say yes or no."},
+			{"no", "OK, I will not do it."},
+			{"what do you know", "I remember this: The key is under the mat."},
+			{"forget everything", "Shall I really erase the memory? Please say yes or no."},
+			{"yes", "OK, I have forgotten everything I knew: 1."},
+			{"what do you know", "I remember nothing about you yet."},
+		} {
+			if err := d.Detect(step.words); err != nil {
+				t.Fatal(err)
+			}
+			r, err := d.WaitReply(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Text() != step.says {
+				t.Errorf("%q: %q, want %q", step.words, r.Text(), step.says)
+			}
+		}
+	})
+}
