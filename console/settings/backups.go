@@ -69,7 +69,7 @@ func (p *Page) backedUp(r *http.Request) (backed, error) {
 		if c.Cause == store.BeforeUpgrade {
 			b.Old = true
 		} else if c.Bad == nil && strings.Contains(file, "…") {
-			file = c.Path
+			file = filepath.Join(b.Folder, filepath.Base(c.Path))
 		}
 		all = append(all, one)
 	}

@@ -59,7 +59,7 @@ func TestBackupTrouble(t *testing.T) {
 		{"PostgreSQL", kept{Backed: Backed{Elsewhere: true}}, "GET", "", "en", 200, []string{"The database is PostgreSQL", "pg_dump --format=custom"}, "<img"},
 		{"no night", kept{}, "GET", "", "en", 200, []string{"None is made at night"}, "are kept"},
 		{"nights", kept{Backed: Backed{Keep: 7}}, "GET", "", "en", 200, []string{"the newest 7 are kept"}, "None is made"},
-		{"a damaged one", kept{Backed: Backed{Data: "/my data", Folder: "/b", Copies: []store.Copy{{Path: "/b/xiaozhi-new.tar.gz", Bad: errors.New("cut")}, {Path: "/b/it's.tar.gz"}}}}, "GET", "", "en", 200, []string{"cannot be read", "reason not recorded", `--data &#39;/my data&#39; &#39;/b/it&#39;\&#39;&#39;s.tar.gz&#39;`}, "<img"},
+		{"a damaged one", kept{Backed: Backed{Data: "/my data", Folder: "/b", Copies: []store.Copy{{Path: "b/xiaozhi-new.tar.gz", Bad: errors.New("cut")}, {Path: "b/it's.tar.gz"}}}}, "GET", "", "en", 200, []string{"cannot be read", "reason not recorded", `--data &#39;/my data&#39; &#39;/b/it&#39;\&#39;&#39;s.tar.gz&#39;`}, "<img"},
 		{"many", kept{Backed: Backed{Copies: many}}, "GET", "", "en", 200, []string{"xiaozhi-49.tar.gz", "2.0 KiB", "at night", "after="}, "xiaozhi-50.tar.gz"},
 		{"found", kept{Backed: Backed{Copies: many}}, "GET", "?q=xiaozhi-59", "en", 200, []string{"xiaozhi-59.tar.gz"}, "xiaozhi-58.tar.gz"},
 		{"not found", kept{Backed: Backed{Copies: many}}, "GET", "?q=nothing", "en", 200, []string{"Nothing matches your search"}, "xiaozhi-58.tar.gz"},
