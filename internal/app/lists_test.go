@@ -168,5 +168,6 @@ func TestLongLists(t *testing.T) {
 		}
 	}
 	c.expect("/console/agents/pirate?past-after=soon", nil, 400, "no such place")
-	c.expect("/console/log?q=nothing+like+this", nil, 200, "Nothing matches your search.")
+	c.expect("/console/log?q=登录&lang=zh", nil, 200, "登录 <code")
+	c.expect("/console/log?q=nothing+like+this&lang=en", nil, 200, "Nothing matches your search.")
 }
