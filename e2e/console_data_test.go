@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"xiaozhi/store"
@@ -53,7 +54,7 @@ func furnish(ctx context.Context, dir string, now time.Time) (err error) {
 	if err := json.Unmarshal(recorded, &turns); err != nil {
 		return err
 	}
-	for day, device := range []string{kitchen, kitchen, study, longNamed} {
+	for day, device := range slices.Backward([]string{kitchen, kitchen, study, longNamed}) {
 		talk := store.Conversation{ID: keptTalk, DeviceID: device, BeganAt: now.Add(-time.Duration(day)*26*time.Hour - 10*time.Minute)}
 		if day > 0 {
 			talk.ID = fmt.Sprint(keptTalk, day)
