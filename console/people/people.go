@@ -46,7 +46,10 @@ func New(site *ui.Site, door access.Door, o Options) *Page {
 	return &Page{site, door, o.Accounts, o.Log, time.Now}
 }
 
-const path = ui.Prefix + "users"
+const (
+	path  = ui.Prefix + "users"
+	words = "people/" // begins the ids of texts
+)
 
 var (
 	self       = account.Need{Role: account.Viewer, Scope: account.Admin}

@@ -144,7 +144,7 @@ func (p *Page) acts(r *http.Request, b *book) (err error) {
 func (p *Page) searched(r *http.Request) func(store.Act) string {
 	outcome := map[bool]string{true: p.site.Say(r, "people/did"), false: p.site.Say(r, "people/refused")}
 	return func(a store.Act) string {
-		return strings.Join([]string{a.Who, a.Act, p.site.Say(r, "people/act-"+a.Act), a.Object, a.Detail, a.Remote, a.Via, outcome[a.OK]}, " ")
+		return strings.Join([]string{a.Who, a.Act, p.site.Say(r, words+"act-"+a.Act), a.Object, a.Detail, a.Remote, a.Via, outcome[a.OK]}, " ")
 	}
 }
 
