@@ -294,7 +294,7 @@ func (b *Book) add(ctx context.Context, r Reminder) error {
 func (r Reminder) isKind(k Kind) bool { return r.Kind == k || k == Alert && r.Text != "" }
 
 // isMeant reports whether words mean a reminder: by its text, by its length, or by the
-// time at which it is due.
+// time or day at which it is due.
 func (r Reminder) isMeant(said string, now time.Time) bool {
 	words := text.Bare(said)
 	if own := text.Bare(r.Text); own != "" && words != "" && (strings.Contains(words, own) || strings.Contains(own, words)) {
@@ -303,6 +303,9 @@ func (r Reminder) isMeant(said string, now time.Time) bool {
 	due := r.Due.In(now.Location())
 	if at, clock := spoken.AtClock(said, due); clock {
 		return at
+	}
+	if day, err := spoken.Day(said, now); err == nil { // tomorrow's alarm
+		return day.Format(time.DateOnly) == due.Format(time.DateOnly)
 	}
 	if at, err := spoken.Time(said, now); err == nil && at.Truncate(time.Minute).Equal(due.Truncate(time.Minute)) {
 		return true
