@@ -10,12 +10,13 @@ import (
 // The notation of Chinese patterns is that of regexp without its anchors, with
 // N for a number (三十, 30, 百分之三十), V for the volume, B for the brightness, A
 // for "a little" or nothing, S for the verbs of setting, T for "to" and U for a
-// unit of time; W for when and Y for what, X for both. (x) groups as (?:x) does.
+// unit of time; W for when and Y for what, X for both. (x) groups as (?:x) does. The
+// other slots are those of slots.go.
 
 // chineseExpr turns a pattern into an expression over the whole text.
 func chineseExpr(text string) string {
 	text = strings.ReplaceAll(text, "(", "(?:")
-	text = strings.NewReplacer(
+	text = strings.NewReplacer(append(chineseSlots,
 		"N", `((?:百分之)?[0-9零一二两三四五六七八九十百]+(?:%|个百分点)?)`,
 		"V", `(?:你的|现在的|设备的|音箱的)?(?:音量|声音|喇叭)`,
 		"B", `(?:你的|现在的|设备的)?(?:(?:屏幕|显示屏|屏)的?亮度|亮度|屏幕|显示屏)`,
@@ -26,23 +27,24 @@ func chineseExpr(text string) string {
 		"W", `(?P<when>.{2,30}?)`,
 		"X", `(?P<rest>.{1,60})`,
 		"Y", `(?P<what>.{1,40}?)`,
-	).Replace(text)
+	)...).Replace(text)
 	return `^(?:` + text + `)$`
 }
 
 // chineseForms returns the ways to read a text: as it is, and without the words
 // around the request, taken off one after the other. name is the assistant's,
 // beside the one that it has by itself.
-func chineseForms(text, name string) []string {
-	text = chineseSigns(text)
+func (k *phrasebook) chineseForms(said, name string) []string {
+	text := chineseSigns(withoutOperators(said, "加", "减", "乘", "除以"))
 	text = strings.NewReplacer("一个半小时", "90分钟", "两个半小时", "150分钟", "半个小时", "30分钟", "半小时", "30分钟",
-		"半个钟头", "30分钟", "一刻钟", "15分钟", "一半", "百分之50").Replace(text)
+		"半个钟头", "30分钟", "一刻钟", "15分钟", "一半", "百分之50", "俩", "两", "仨", "三个").Replace(text)
 	names := []string{assistantName()}
-	if name = chineseSigns(name); name != "" {
-		names = append(names, name)
+	if own := chineseSigns(name); own != "" {
+		names = append(names, own)
 	}
-	forms := append([]string{text}, trimAll(text, strings.CutSuffix, slices.Concat(chinese().After, names))...)
-	return append(forms, trimAll(forms[len(forms)-1], strings.CutPrefix, slices.Concat(chinese().Before, names))...)
+	forms := append([]string{text}, trimAll(text, strings.CutSuffix, slices.Concat(k.After, names))...)
+	forms = append(forms, trimAll(forms[len(forms)-1], strings.CutPrefix, slices.Concat(k.Before, names))...)
+	return k.with(func(base *phrasebook) []string { return base.chineseForms(said, name) }, forms)
 }
 
 // chineseSigns lower-cases a text and drops its signs, but for those that are

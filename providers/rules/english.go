@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"xiaozhi/internal/text/spoken"
 )
 
 // The notation of English patterns, which is also that of Phrases: (a|b) is one
@@ -32,6 +34,10 @@ func englishExpr(text string) string {
 		case "<words>":
 			b.WriteString(`(?:\S+ ){1,20}`)
 		default:
+			if slot, ok := englishSlots[piece]; ok {
+				b.WriteString(slot)
+				continue
+			}
 			b.WriteString(regexp.QuoteMeta(piece) + " ")
 		}
 	}
@@ -45,40 +51,63 @@ func patternPieces(text string) []string {
 }
 
 // englishForms returns the ways to read a text: as it is, and without the polite
-// words around it.
-// name is the assistant's, beside Xiaozhi.
-func englishForms(text, name string) []string {
-	words := englishWords(text)
-	plain := trimPolite(words, englishWords(name))
-	if len(plain) == len(words) || len(plain) == 0 {
-		return []string{strings.Join(words, " ")}
+// words around it, taken off one after the other. name is the assistant's, beside Xiaozhi.
+func (k *phrasebook) englishForms(text, name string) []string {
+	words := k.englishWords(text)
+	forms := []string{strings.Join(words, " ")}
+	for _, form := range k.trimPolite(words, k.englishWords(name)) {
+		forms = append(forms, strings.Join(form, " "))
 	}
-	return []string{strings.Join(words, " "), strings.Join(plain, " ")}
+	return k.with(func(base *phrasebook) []string { return base.englishForms(text, name) }, forms)
 }
 
 // englishWords lower-cases a text, drops its signs, writes short forms out and
 // turns spoken numbers into <30>.
-func englishWords(text string) []string {
+func (k *phrasebook) englishWords(text string) []string {
 	text = strings.ToLower(strings.NewReplacer("’", "'", "%", " percent ").Replace(text))
 	text = strings.NewReplacer("an hour and a half", "90 minutes", "one and a half hours", "90 minutes", "half an hour", "30 minutes").Replace(text)
-	text = englishSigned(text)
-	fields := strings.FieldsFunc(text, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
+	text = englishSigned(withoutOperators(text, " plus ", " minus ", " times ", " divided by "))
+	fields := strings.FieldsFunc(withoutGroups(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' && r != decimalPoint
 	})
 	var words []string
-	for _, w := range fields {
+	for i, w := range fields {
 		w = strings.Trim(w, "'")
-		if full, ok := english().Short[w]; ok {
+		if full, ok := k.Short[w]; ok {
 			words = append(words, strings.Fields(full)...)
 			continue
 		}
 		if whole, ok := strings.CutSuffix(w, "'s"); ok && whole != "today" {
+			if i+1 < len(fields) && slices.Contains([]string{"date", "alarm", "alarms", "reminder", "reminders"}, fields[i+1]) {
+				words = append(words, whole) // tomorrow's alarm
+				continue
+			}
+			if i+1 < len(fields) && (fields[i+1] == "day" || fields[i+1] == "eve") {
+				words = append(words, whole+"s") // mother's day
+				continue
+			}
 			words = append(words, whole, "is")
 			continue
 		}
 		words = append(words, strings.ReplaceAll(w, "'", ""))
 	}
 	return englishNumbers(words)
+}
+
+// decimalPoint stands for the point of a number while a text is cut into words.
+const decimalPoint = '․'
+
+var (
+	pointed = regexp.MustCompile(`(\d)\.(\d)`)
+	grouped = regexp.MustCompile(`(\d),(\d{3})\b`)
+)
+
+// withoutGroups writes 1,200 as 1200, and keeps the point of 3.5.
+func withoutGroups(text string) string {
+	if !strings.ContainsAny(text, "0123456789") {
+		return text
+	}
+	return pointed.ReplaceAllString(grouped.ReplaceAllString(text, "$1$2"), "${1}"+string(decimalPoint)+"${2}")
 }
 
 // englishSigned writes the signs out that are part of a number, so that -10 is
@@ -100,27 +129,33 @@ func englishSigned(text string) string {
 	return b.String()
 }
 
-// trimPolite drops what is said around a request, the assistant's name too.
-func trimPolite(words, name []string) []string {
-	before, after := english().Before, english().After
+// trimPolite drops what is said around a request, the assistant's name too, and gives what is
+// left after each cut.
+func (k *phrasebook) trimPolite(words, name []string) (forms [][]string) {
+	before, after := k.Before, k.After
 	if len(name) > 0 {
 		joined := strings.Join(name, " ")
 		before, after = append(slices.Clip(before), joined), append(slices.Clip(after), joined)
 	}
 	for changed := true; changed; {
 		changed = false
-		for _, p := range before {
-			if n := len(strings.Fields(p)); len(words) > n && strings.Join(words[:n], " ") == p {
-				words, changed = words[n:], true
-			}
-		}
 		for _, p := range after {
 			if rest := len(words) - len(strings.Fields(p)); rest > 0 && strings.Join(words[rest:], " ") == p {
 				words, changed = words[:rest], true
+				forms = append(forms, words)
 			}
 		}
 	}
-	return words
+	for changed := true; changed; {
+		changed = false
+		for _, p := range before {
+			if n := len(strings.Fields(p)); len(words) > n && strings.Join(words[:n], " ") == p {
+				words, changed = words[n:], true
+				forms = append(forms, words)
+			}
+		}
+	}
+	return forms
 }
 
 // englishUnit returns the unit of time that a text names, or 0.
@@ -138,8 +173,7 @@ func englishUnit(text string) time.Duration {
 	return 0
 }
 
-// englishNumbers replaces spoken numbers, 0 to 100 in words and any in digits,
-// by <30>, and thirty percent by <30%>. "two" and "four" right before another number are taken for the "to"
+// englishNumbers replaces numbers, in words or digits, by <30>, <3.5>, and thirty percent by <30%>. "two" and "four" right before another number are taken for the "to"
 // and "for" that recognisers mistake for them.
 func englishNumbers(words []string) []string {
 	var out []string
@@ -162,68 +196,43 @@ func englishNumbers(words []string) []string {
 			share = "%"
 			i++
 		}
-		out = append(out, "<"+strconv.Itoa(n)+share+">")
+		out = append(out, "<"+n+share+">")
 	}
 	return out
 }
 
 // englishNumber reads a number from the start of words and says how many words
 // it took, 0 for none.
-func englishNumber(words []string) (n, used int) {
+func englishNumber(words []string) (number string, used int) {
 	if len(words) == 0 {
-		return 0, 0
-	}
-	if n, ok := digits(words[0]); ok {
-		return n, 1
+		return "", 0
 	}
 	second := ""
 	if len(words) > 1 {
 		second = words[1]
 	}
-	n, isSmall := smallNumber(words[0])
-	unit, isUnit := smallNumber(second)
-	isUnit = isUnit && unit > 0 && unit < 10
-	switch first := words[0]; {
+	first := strings.ReplaceAll(words[0], string(decimalPoint), ".")
+	switch {
+	case strings.Trim(first, "0123456789") == "", pointed.MatchString(first) && strings.Trim(first, "0123456789.") == "":
+		return first, 1
 	case first == "a" && second == "hundred":
-		return 100, 2
-	case second == "hundred" && isSmall && n > 0 && n < 10:
-		return n * 100, 2
+		return "100", 2
 	case first == "hundred":
-		return 100, 1
+		return "100", 1
 	case (first == "a" || first == "an") && (second == "minute" || second == "hour" || second == "second"):
-		return 1, 1
-	case tens(first) > 0 && isUnit:
-		return tens(first) + unit, 2
-	case tens(first) > 0:
-		return tens(first), 1
-	case isSmall:
-		return n, 1
+		return "1", 1
+	case first == "oh":
+		return "", 0
 	}
-	return 0, 0
-}
-
-// smallNumber reads a word for 0 to 19.
-func smallNumber(word string) (int, bool) {
-	n := indexIn("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "+
-		"fifteen sixteen seventeen eighteen nineteen", word)
-	return n, n >= 0
-}
-
-// tens reads a word for 20, 30 … 90, or gives 0.
-func tens(word string) int {
-	return 10 * max(0, indexIn("- - twenty thirty forty fifty sixty seventy eighty ninety", word))
-}
-
-// indexIn returns the place of a word in a list, or -1.
-func indexIn(list, word string) int {
-	i := 0
-	for w := range strings.FieldsSeq(list) {
-		if w == word {
-			return i
-		}
-		i++
+	if _, isNumber := spoken.Number(first); !isNumber {
+		return "", 0
 	}
-	return -1
+	joined := strings.Join(words[:min(len(words), 12)], " ")
+	decimal, rest, ok := spoken.LeadingDecimal(joined)
+	if !ok || rest != "" && rest[0] != ' ' {
+		return "", 0
+	}
+	return decimal, len(strings.Fields(joined)) - len(strings.Fields(rest))
 }
 
 // digits reads a number of at most five digits.

@@ -84,7 +84,7 @@ func TestEnglish(t *testing.T) {
 		{"pause the music", "Nothing is playing right now."},
 		{"set a timer for five minutes", "I cannot set timers yet."},
 		{"remind me in half an hour", "I cannot set timers yet."},
-		{"what can you do", "I can tell the time and the date, change the volume and the brightness, and use the functions of this device. Say stop to stop, and goodbye to end."},
+		{"what can you do", "I can tell the time, dates and festivals, count the days until one, do sums, convert units, change the volume, change the brightness, tell how full the battery is, take a photo and describe it and switch things of this device on and off. Say stop to stop, and goodbye to end."},
 		{"how much battery is left", status},
 		{"are you charging", status},
 		{"device status", status},
@@ -229,14 +229,14 @@ func TestChineseNegatives(t *testing.T) {
 	var w wants
 	for _, said := range []string{
 		"球的体积怎么算", "音量是什么意思", "为什么声音可以传播", "声音的速度是多少", "音量调到香蕉", "音量调到三五",
-		"伦敦现在几点", "商店几点开门", "我几点起床比较好", "时间都去哪儿了", "今天几号线停运", "国庆节是几月几号",
+		"伦敦现在几点", "商店几点开门", "我几点起床比较好", "时间都去哪儿了", "今天几号线停运",
 		"停车场在哪里", "别忘了我说的话", "不要忘记我们的对话", "我忘了刚才说的话", "不要停", "取消订单怎么操作", "算了一道题", "安静的夜晚", "公交车停了怎么办",
 		"下一首诗是什么", "下一届奥运会在哪里", "暂停键在哪",
 		"五分钟后", "提醒我吃药", "零分钟后提醒我",
 		"电量和电流有什么区别", "充电宝多少钱", "有电影推荐吗", "拍电影要多少钱", "照相机是谁发明的",
 		"这是什么意思啊你说说看", "你看到了什么程度", "再见了我的爱人是什么电影", "晚安故事讲一个", "你好不好看",
 		"谢谢用英语怎么说", "你是谁的粉丝", "打开窗户", "打开", "关", "灯", "开灯和关灯哪个费电", "跳绳",
-		"给我讲个故事", "今天天气怎么样", "一加一等于几", "亮度和对比度有什么区别", "屏幕多少钱", "屏幕是谁发明的",
+		"给我讲个故事", "今天天气怎么样", "亮度和对比度有什么区别", "屏幕多少钱", "屏幕是谁发明的",
 		"大声朗读这首诗", "小声说话的英文", "最大的动物是什么", "静音室是什么", "太大的鞋怎么办", "最亮的星",
 		"你能做什么菜", "帮助别人快乐自己", "有什么功能饮料", "结束语怎么写", "没事了吗他", "音乐是什么",
 	} {
@@ -250,9 +250,9 @@ func TestEnglishNumbers(t *testing.T) {
 		"thirty five": "<35>", "zero": "<0>", "one hundred": "<100>", "a hundred percent": "<100%>", "twenty": "<20>",
 		"nineteen minutes": "<19> minutes", "two thirty": "to <30>", "four five minutes": "for <5> minutes",
 		"set two": "set <2>", "twenty thirty": "<20> <30>", "an hour": "<1> hour", "half an hour": "<30> minutes",
-		"7": "<7>", "123456": "123456", "thirty ten": "<30> <10>", "a lamp": "a lamp",
+		"7": "<7>", "123456": "<123456>", "thirty ten": "<30> <10>", "a lamp": "a lamp",
 	} {
-		if got := strings.Join(englishWords(said), " "); got != want {
+		if got := strings.Join(english(fastOnly).englishWords(said), " "); got != want {
 			t.Errorf("%q: got %q, want %q", said, got, want)
 		}
 	}

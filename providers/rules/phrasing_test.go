@@ -65,8 +65,8 @@ func TestManyWaysToSayIt(t *testing.T) {
 	const enNow, enToday = "It is 3:25 PM.", "Today is Sunday, November 22."
 	const zhNow, noTimer, zhNoTimer = "现在是下午3点25分。", "I cannot set timers yet.", "我现在还不能定时。"
 	const nothing, zhNothing = "Nothing is playing right now.", "现在没有在播放。"
-	help := generate(t, newBrain(t, false), ask("help", "en", nil)).Text
-	zhHelp := generate(t, newBrain(t, false), ask("帮助", "zh", nil)).Text
+	help := generate(t, newBrain(t, false), ask("help", "en", deviceTools())).Text
+	zhHelp := generate(t, newBrain(t, false), ask("帮助", "zh", deviceTools())).Text
 	for want, ways := range map[string][]string{
 		enNow: {
 			"what time is it right now", "the time please", "Do you know the time?", "could you please tell me the current time",
@@ -127,7 +127,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 	for _, said := range []string{
 		"音量调到3.5", "音量0.5", "把亮度调到1.5", "音量调到-10", "音量调到五点五", "音量调到一千", "音量调到负十", "音量调到10:30",
 		"set the volume to -5", "set the volume to 3.5", "set the volume to five point five", "set the volume to 10 or 20",
-		"volume 1000000", "set the volume to a million", "turn the volume up to -3", "set the timer for 1.5 hours",
+		"volume 1000000", "set the volume to a million", "turn the volume up to -3",
 		"set a timer for -5 minutes", "set the volume to 1st",
 	} {
 		w = append(w, struct{ said, want string }{said, ""})
@@ -252,7 +252,7 @@ func TestLevelAfterModelFailed(t *testing.T) {
 // the notation in it is one that the recogniser knows.
 func TestGrammarStaysSmall(t *testing.T) {
 	phrases := newBrain(t, false).Phrases("en", deviceTools())
-	for _, p := range english().Typed {
+	for _, p := range english(fastOnly).Typed {
 		for _, way := range p.Ways {
 			if slices.Contains(phrases, way) {
 				t.Errorf("%q is in the grammar", way)

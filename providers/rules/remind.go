@@ -34,9 +34,9 @@ func (a *asked) take(name, words string) {
 	}
 }
 
-// complete reports whether a request about reminders can be carried out: it tells the
+// isTimed reports whether a request about reminders can be carried out: it tells the
 // time from what it is about, and reads a length of several parts.
-func (in *intent) complete(now time.Time) bool {
+func (in *intent) isTimed(now time.Time) bool {
 	if in.act == actTimer && in.number == none {
 		var err error
 		in.length, err = spoken.Duration(in.asked.when)
@@ -233,31 +233,4 @@ func timerText(t tool, arguments map[string]any, what string) {
 	if _, set := arguments["text"]; !set && what != "" && t.schema.Properties["text"].is("string") && !slices.Contains(t.schema.Required, "text") {
 		arguments["text"] = what
 	}
-}
-
-// withTime understands what is said as the time of a reminder that the user asked for without one just before, and that the
-// brain has asked for. whole are the words of both.
-func (b *Brain) withTime(messages []providers.Message, said string, zone *time.Location) (in intent, whole string, ok bool) {
-	last := -1
-	for i, m := range messages {
-		if m.Role == providers.RoleUser {
-			last = i
-		}
-	}
-	if last < 2 || messages[last-1].Role != providers.RoleAssistant || messages[last-2].Role != providers.RoleUser {
-		return in, "", false
-	}
-	heard := messages[last-1].Content // perhaps not all of it
-	asked := func(lang text.Lang) bool { return heard != "" && strings.HasPrefix(b.say(phraseWhen, lang), heard) }
-	before := messages[last-2].Content
-	if wish, ok := b.understand(before, zone); !ok || wish.act != actWhen || !asked(text.English) && !asked(text.Chinese) {
-		return in, "", false
-	}
-	if text.Of(before) == text.Chinese {
-		whole = strings.TrimRight(said, "。！，") + before
-	} else {
-		whole = strings.TrimRight(said, ".!,") + " " + before
-	}
-	in, ok = b.understand(whole, zone)
-	return in, whole, ok && (in.act == actRemind || in.act == actWake)
 }

@@ -54,8 +54,8 @@ func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 		return r.text(phraseGoodbye)
 	case actTimer:
 		return r.text(phraseTimerSet, "duration", spoken.SayInOneUnit(in.length, r.lang))
-	case actTimers:
-		if spoken, ok := r.timers(data); ok {
+	case actTimers, actLeft:
+		if spoken, ok := r.timers(theOne(data, in)); ok {
 			return spoken, true
 		}
 	case actCancel, actCancelAll:

@@ -49,8 +49,12 @@ func New(o Options) *Brain {
 		o.Now = time.Now
 	}
 	o.Name, o.Zone = cmp.Or(o.Name, assistantName()), cmp.Or(o.Zone, time.Local)
-	chineseRules() // now: in the first turn that would take 20 ms of it
-	englishRules()
+	chinese(fastOnly) // now: in the first turn that would take 20 ms of it
+	english(fastOnly)
+	if !o.ModelConfigured {
+		chinese(everything)
+		english(everything)
+	}
 	return &Brain{options: o}
 }
 
@@ -105,7 +109,15 @@ const (
 	phraseGoodbye         = "goodbye"
 	phraseNoLLM           = "no_llm"
 	phraseLLMDown         = "llm_down"
-	phraseWhatCanIDo      = "what_can_i_do"
+	phraseWhatCanIDo      = "what_can_i_do"          // {things}, of those that follow
+	phraseCanTell         = "rules_can_tell"         //
+	phraseCanRing         = "rules_can_ring"         //
+	phraseCanVolume       = "rules_can_volume"       //
+	phraseCanBrightness   = "rules_can_brightness"   //
+	phraseCanBattery      = "rules_can_battery"      //
+	phraseCanPlay         = "rules_can_play"         //
+	phraseCanLook         = "rules_can_look"         //
+	phraseCanSwitch       = "rules_can_switch"       //
 	phraseTime            = "rules_time"             // {time}
 	phraseDate            = "rules_date"             // {date} {weekday}
 	phraseVolumeSet       = "rules_volume_set"       // {value}
@@ -120,6 +132,7 @@ const (
 	phraseBatteryCharging = "rules_battery_charging" // {level}
 	phraseStatus          = "rules_status"           // {volume}
 	phraseNoMusic         = "rules_no_music"         //
+	phraseNoSongs         = "rules_no_songs"         //
 	phraseTimerSet        = "rules_timer_set"        // {duration}
 	phraseNoTimer         = "rules_no_timer"         //
 	phraseTimers          = "rules_timers"           // {count} {timers}

@@ -39,9 +39,12 @@ func (b *Brain) step(req providers.LLMRequest, s scope) (providers.Delta, bool) 
 	in, understood := intent{}, false
 	own := text.Lang(req.Language).IsOwn() // 止めて is not for the Chinese rules, and "halt" not for the English ones
 	if own {
-		in, understood = b.understand(t.said, zone)
+		in, understood = b.understand(t.said, zone, s)
 	}
 	if s == everything && own {
+		if understood && in.act == actAgain {
+			in, understood = b.again(req.Messages, in, zone)
+		}
 		if both, whole, ok := b.withTime(req.Messages, t.said, zone); ok {
 			in, understood, t.said = both, true, whole
 		}
@@ -104,7 +107,17 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.play(phraseNoMusic, "pause")
 	case actTimer:
 		return r.setTimer(in)
-	case actTimers:
+	case actDay, actUntil, actWeeks, actYear, actMonth, actLunar, actZodiac, actTerm, actFestival, actSum, actConvert:
+		said, ok := in.answer(now, r.lang)
+		return providers.Delta{Text: said}, ok
+	case actPlay:
+		return r.playSong(in)
+	case actResume:
+		return r.play(phraseNoMusic, "resume", "continue")
+	case actSongs:
+		t, ok := find(r.tools, func(t tool) bool { return t.has("list") && t.has("music", "songs") && t.free() })
+		return r.callIf(t, ok, phraseNoSongs)
+	case actTimers, actLeft:
 		t, ok := find(r.tools, func(t tool) bool {
 			return t.has("timers", "timer", "reminders", "reminder", "alarms", "alarm") && t.has("list", "get", "show") && t.free()
 		})
@@ -129,7 +142,7 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		}
 		return r.text(phraseGoodbye)
 	case actHelp:
-		return r.text(phraseWhatCanIDo)
+		return r.help()
 	case actHello:
 		return r.text(phraseHello, "name", r.options.Name)
 	case actThanks:

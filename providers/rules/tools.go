@@ -226,10 +226,10 @@ func (r request) deviceTool() (providers.Delta, bool) {
 	}
 	var fits func(tool) (int, map[string]any)
 	if text.Of(r.said) == text.Chinese {
-		forms := chineseForms(r.said, r.options.Name)
+		forms := chinese(everything).chineseForms(r.said, r.options.Name)
 		fits = func(t tool) (int, map[string]any) { return chineseFit(t, forms), nil }
 	} else {
-		forms := englishForms(r.said, r.options.Name)
+		forms := english(everything).englishForms(r.said, r.options.Name)
 		words := strings.Fields(forms[len(forms)-1])
 		fits = func(t tool) (int, map[string]any) { return englishFit(t, words) }
 	}
@@ -385,7 +385,7 @@ func switches(t tool, said string) bool {
 		if thing == "" || !t.has(d.named...) && !described || t.has(other.named...) {
 			continue
 		}
-		if strings.Contains(t.spec.Description, thing) || t.has(chinese().Things[thing]...) {
+		if strings.Contains(t.spec.Description, thing) || t.has(chinese(fastOnly).Things[thing]...) {
 			return true
 		}
 	}

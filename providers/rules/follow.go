@@ -1,0 +1,86 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/providers"
+)
+
+// withTime understands what is said as the time of a reminder that the user asked for without one just before, and that the
+// brain has asked for. whole are the words of both.
+func (b *Brain) withTime(messages []providers.Message, said string, zone *time.Location) (in intent, whole string, ok bool) {
+	last := -1
+	for i, m := range messages {
+		if m.Role == providers.RoleUser {
+			last = i
+		}
+	}
+	if last < 2 || messages[last-1].Role != providers.RoleAssistant || messages[last-2].Role != providers.RoleUser {
+		return in, "", false
+	}
+	heard := messages[last-1].Content // perhaps not all of it
+	asked := func(lang text.Lang) bool { return heard != "" && strings.HasPrefix(b.say(phraseWhen, lang), heard) }
+	before := messages[last-2].Content
+	if wish, ok := b.understand(before, zone, everything); !ok || wish.act != actWhen || !asked(text.English) && !asked(text.Chinese) {
+		return in, "", false
+	}
+	if text.Of(before) == text.Chinese {
+		whole = strings.TrimRight(said, "。！，") + before
+	} else {
+		whole = strings.TrimRight(said, ".!,") + " " + before
+	}
+	in, ok = b.understand(whole, zone, everything)
+	return in, whole, ok && (in.act == actRemind || in.act == actWake)
+}
+
+// again understands what is said as another day for what was asked just before: and on sunday, 那元旦呢.
+func (b *Brain) again(messages []providers.Message, in intent, zone *time.Location) (intent, bool) {
+	last := len(messages) - 1
+	for last >= 0 && messages[last].Role != providers.RoleUser {
+		last--
+	}
+	for i, asked := range slices.Backward(messages[:max(last, 0)]) {
+		if asked.Role != providers.RoleUser {
+			continue
+		}
+		before, ok := b.understand(asked.Content, zone, everything)
+		if ok && before.act == actAgain && i > 0 {
+			before, ok = b.again(messages[:i+1], before, zone)
+		}
+		if _, of := before.slots["day"]; !ok || !of && before.act != actLunar && before.act != actFestival && before.act != actDate {
+			return in, false
+		}
+		if before.act == actDate {
+			before.act = actDay
+		}
+		before.slots = slots{"day": in.slots["day"]}
+		return before, true
+	}
+	return in, false
+}
+
+// theOne leaves of a list of timers those that words mean, by their text, length or time; all, if the words mean none.
+func theOne(data any, in intent) any {
+	list, ok := data.([]any)
+	words := text.Bare(strings.TrimSuffix(in.asked.what, " is"))
+	if !ok || words == "" || in.act != actLeft {
+		return data
+	}
+	meant := slices.DeleteFunc(slices.Clone(list), func(item any) bool {
+		fields, _ := item.(map[string]any)
+		for _, key := range []string{"text", "length", "due"} {
+			value, _ := fields[key].(string)
+			if own := text.Bare(value); own != "" && (strings.Contains(own, words) || strings.Contains(words, own)) {
+				return false
+			}
+		}
+		return true
+	})
+	if len(meant) == 0 {
+		return data
+	}
+	return meant
+}

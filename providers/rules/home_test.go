@@ -1,0 +1,210 @@
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/text/spoken"
+	"xiaozhi/mcp"
+	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
+	"xiaozhi/providers"
+)
+
+// home is a speaker with standard firmware, the tools of this server beside its own, and the
+// brain; what a conversation does about timers and music is done here in a few words.
+type home struct {
+	t      *testing.T
+	lang   text.Lang
+	brain  *Brain
+	router *router.Router
+	past   []providers.Message
+	timers []mcp.TimerArgs
+
+	calls    []string // of the last turn: NAME ARGUMENTS
+	said     string   // in the last turn
+	fallback bool     // the last turn had no rule
+}
+
+func newHome(t *testing.T, lang text.Lang) *home {
+	t.Helper()
+	dir := t.TempDir()
+	for _, song := range []string{"Mozart - Lullaby.mp3", "茉莉花.mp3"} {
+		if err := os.WriteFile(filepath.Join(dir, song), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := func() time.Time { return householdTime }
+	own := local.New(local.Options{Now: now, Music: local.NewMusic(dir)})
+	if err := own.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = own.Stop() })
+	h := &home{t: t, lang: lang, router: router.New(router.Options{}, own, firmware{})}
+	t.Cleanup(h.router.Close)
+	h.brain = New(Options{Prompts: phraseTexts(t), Name: "Xiaozhi", Now: now, Zone: householdTime.Location()})
+	return h
+}
+
+// turn says something and carries out what the brain wants, step by step.
+func (h *home) turn(said string) {
+	h.calls, h.said, h.fallback = nil, "", false
+	h.past = append(h.past, providers.Message{Role: providers.RoleUser, Content: said})
+	for again, steps := true, 0; again && steps < 5; steps++ {
+		again = false
+		req := providers.LLMRequest{Messages: h.past, Language: string(h.lang), Zone: householdTime.Location(), Tools: h.offers()}
+		for delta, err := range h.brain.Generate(h.t.Context(), req) {
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			h.said += delta.Text
+			h.fallback = h.fallback || delta.Fallback
+			h.past = append(h.past, providers.Message{Role: providers.RoleAssistant, Content: delta.Text, ToolCalls: delta.ToolCalls})
+			for _, call := range delta.ToolCalls {
+				out := h.run(call)
+				again = again || out.Again
+				h.said += out.Say
+				h.past = append(h.past, providers.Message{Role: providers.RoleTool, ToolCallID: call.ID, Content: out.Text})
+			}
+		}
+	}
+	h.past[len(h.past)-1].Content = h.said // the last words stand in the history as they were heard
+	if last := h.past[len(h.past)-1]; last.Role == providers.RoleTool {
+		h.past = append(h.past, providers.Message{Role: providers.RoleAssistant, Content: h.said})
+	}
+}
+
+func (h *home) offers() []providers.ToolSpec {
+	var specs []providers.ToolSpec
+	for _, o := range h.router.Offers() {
+		specs = append(specs, providers.ToolSpec{Name: o.LLMName, Description: o.Tool.Description, Parameters: o.Tool.Schema})
+	}
+	return specs
+}
+
+// run makes a call as a turn does.
+func (h *home) run(call providers.ToolCall) mcp.Outcome {
+	h.calls = append(h.calls, call.Name+" "+call.Arguments)
+	info := mcp.Info{Language: string(h.lang), Zone: householdTime.Location()}
+	p, refused := h.router.Prepare(mcp.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments, Language: string(h.lang)})
+	if refused != nil {
+		return refused.Outcome(string(h.lang))
+	}
+	out := h.router.Run(mcp.WithInfo(h.t.Context(), info), p).Outcome(string(h.lang))
+	if out.Handler == nil {
+		return out
+	}
+	if out.Handler.FuncName != mcp.HandlerTimer {
+		return mcp.Outcome{Text: "ok", Say: fmt.Sprint(out.Handler.Args)}
+	}
+	args, err := mcp.DecodeArgs[mcp.TimerArgs](out.Handler.Args)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return h.timer(args)
+}
+
+// timer carries out an order about timers as a conversation does, in fewer words.
+func (h *home) timer(args mcp.TimerArgs) mcp.Outcome {
+	if args.Action == mcp.TimerSet {
+		h.timers = append(h.timers, args)
+		return mcp.Outcome{Text: "ok", Say: args.Due.Format("01-02 15:04 ") + args.Text + " " + args.Repeat}
+	}
+	kind := func(a mcp.TimerArgs) bool {
+		return args.Kind == "" || args.Kind == "timer" && !a.Reminder || args.Kind == "alert" && (a.Reminder || a.Text != "")
+	}
+	of := h.timers
+	if slices.ContainsFunc(of, kind) {
+		of = slices.DeleteFunc(slices.Clone(of), func(a mcp.TimerArgs) bool { return !kind(a) })
+	}
+	if len(of) == 0 {
+		return mcp.Outcome{Text: message.In(h.lang, "agent/timer-none"), Again: true}
+	}
+	if args.Action == mcp.TimerList {
+		return mcp.Outcome{Text: h.show(of), Again: true}
+	}
+	var meant []mcp.TimerArgs
+	for _, a := range of {
+		if args.All || args.Text == "" && len(of) == 1 || isMeant(a, args.Text) {
+			meant = append(meant, a)
+		}
+	}
+	if len(meant) == 0 {
+		return mcp.Outcome{Text: message.In(h.lang, "agent/timer-which") + h.show(of), Again: true}
+	}
+	names := ""
+	for _, a := range meant {
+		names += a.Text
+	}
+	return mcp.Outcome{Text: "ok", Say: names + h.brain.say("timer_cancelled", h.lang)}
+}
+
+// isMeant reports whether words mean a timer, as agent/feature/alarm decides it.
+func isMeant(a mcp.TimerArgs, said string) bool {
+	words, own := text.Bare(said), text.Bare(a.Text)
+	if own != "" && words != "" && (strings.Contains(words, own) || strings.Contains(own, words)) {
+		return true
+	}
+	if at, clock := spoken.AtClock(said, a.Due); clock {
+		return at
+	}
+	if day, err := spoken.Day(said, householdTime); err == nil {
+		return day.Format(time.DateOnly) == a.Due.Format(time.DateOnly)
+	}
+	at, err := spoken.Time(said, householdTime)
+	return err == nil && at.Equal(a.Due) || !a.Reminder && strings.Contains(words, text.Bare(spoken.SayDuration(a.Due.Sub(householdTime), text.English)))
+}
+
+// show lists timers as a conversation does.
+func (h *home) show(all []mcp.TimerArgs) string {
+	var views []map[string]string
+	for _, a := range all {
+		left := spoken.SayDuration(a.Due.Sub(householdTime), h.lang)
+		v := map[string]string{"due": spoken.SayTime(a.Due, householdTime, h.lang), "left": left}
+		if a.Text != "" {
+			v["text"] = a.Text
+		}
+		if !a.Reminder {
+			v["length"] = left
+		}
+		if a.Repeat != "" {
+			v["repeats"] = spoken.SayRepeat(a.Repeat, a.Due, h.lang)
+		}
+		views = append(views, v)
+	}
+	shown, err := json.Marshal(views)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return string(shown)
+}
+
+// firmware is a speaker with the tools of standard firmware.
+type firmware struct{ mcp.Source }
+
+func (firmware) GetAvailableTools() []mcp.Tool {
+	level := `{"type":"object","properties":{%q:{"type":"integer","minimum":0,"maximum":100}},"required":[%q]}`
+	return []mcp.Tool{
+		{Name: "self.get_device_status", Description: "Provides the real-time information of the device.", Origin: mcp.Remote, Source: "device"},
+		{Name: "self.audio_speaker.set_volume", Description: "Set the volume of the audio speaker.", Schema: fmt.Appendf(nil, level, "volume", "volume"), Origin: mcp.Remote, Source: "device"},
+		{Name: "self.screen.set_brightness", Description: "Set the brightness of the screen.", Schema: fmt.Appendf(nil, level, "brightness", "brightness"), Origin: mcp.Remote, Source: "device"},
+		{Name: "self.screen.set_theme", Description: "Set the theme of the screen.", Schema: json.RawMessage(`{"type":"object","properties":{"theme":{"type":"string"}},"required":["theme"]}`), Origin: mcp.Remote, Source: "device"},
+		{Name: "self.camera.take_photo", Description: "Take a photo and explain it.", Schema: json.RawMessage(`{"type":"object","properties":{"question":{"type":"string"}},"required":["question"]}`), Origin: mcp.Remote, Source: "device"},
+	}
+}
+
+func (firmware) CallTool(_ context.Context, name string, _ map[string]any) (any, error) {
+	if name == "self.get_device_status" {
+		return `{"audio_speaker":{"volume":40},"screen":{"brightness":50,"theme":"light"},"battery":{"level":64,"charging":false},"network":{"type":"wifi","ssid":"home","signal":"strong"}}`, nil
+	}
+	return true, nil
+}

@@ -1,0 +1,115 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"xiaozhi/internal/text"
+)
+
+// TestHousehold asks what people ask a speaker at home, of the files of testdata/household: each
+// must have the right tool called, with the right arguments, and the right words said.
+func TestHousehold(t *testing.T) {
+	for _, file := range householdFiles(t, "*.*.txt") {
+		if strings.HasPrefix(filepath.Base(file), "nothing.") {
+			continue
+		}
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			rows := tableRows(t, file)
+			wrong := 0
+			for _, row := range rows {
+				if err := newHome(t, fileLang(file)).try(row); err != nil {
+					wrong++
+					t.Errorf("%s\n\t%v", row, err)
+				}
+			}
+			t.Logf("%d of %d", len(rows)-wrong, len(rows))
+		})
+	}
+}
+
+// TestNothing says what is no request: no tool may be called, and it must be said that there is no model.
+func TestNothing(t *testing.T) {
+	for _, file := range householdFiles(t, "nothing.*.txt") {
+		for _, row := range tableRows(t, file) {
+			h := newHome(t, fileLang(file))
+			if h.turn(row); len(h.calls) > 0 || !h.fallback {
+				t.Errorf("%s: %s %s", row, h.calls, h.said)
+			}
+		}
+	}
+}
+
+// householdFiles are the tables of a pattern.
+func householdFiles(t *testing.T, pattern string) []string {
+	files, err := filepath.Glob("testdata/household/" + pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatal(err, len(files))
+	}
+	return files
+}
+
+// fileLang is the language of a table: NAME.en.txt or en.NAME.txt.
+func fileLang(file string) text.Lang {
+	if slices.Contains(strings.Split(filepath.Base(file), "."), "zh") {
+		return text.Chinese
+	}
+	return text.English
+}
+
+// tableRows reads the lines of a table that are neither empty nor comments.
+func tableRows(t *testing.T, file string) []string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(strings.TrimSpace(string(data)), "\n"), func(line string) bool {
+		return line == "" || strings.HasPrefix(line, "#")
+	})
+}
+
+// try plays the request of a row: WORDS >> WORDS => TOOL(NAME=VALUE,…) => WORDS; WORDS. Only the last of
+// the words before => is looked at. The tool - is none.
+func (h *home) try(row string) error {
+	parts := strings.Split(row, "=>")
+	if len(parts) != 3 {
+		return fmt.Errorf("%d parts", len(parts))
+	}
+	for words := range strings.SplitSeq(parts[0], ">>") {
+		h.turn(strings.TrimSpace(words))
+	}
+	name, want, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(parts[1]), ")"), "(")
+	last := "- {}"
+	if len(h.calls) > 0 {
+		last = h.calls[len(h.calls)-1]
+	}
+	called, raw, _ := strings.Cut(last, " ")
+	if called != name {
+		return fmt.Errorf("%s %q, want %s", h.calls, h.said, name)
+	}
+	var arguments map[string]any
+	if err := json.Unmarshal([]byte(raw), &arguments); err != nil {
+		return err
+	}
+	for pair := range strings.SplitSeq(want, ",") {
+		key, value, ok := strings.Cut(pair, "=")
+		if ok && fmt.Sprint(arguments[key]) != value {
+			return fmt.Errorf("%s %q, want %s", h.calls, h.said, pair)
+		}
+	}
+	for part := range strings.SplitSeq(parts[2], ";") {
+		if !strings.Contains(h.said, strings.TrimSpace(part)) {
+			return fmt.Errorf("%s %q, want %q", h.calls, h.said, part)
+		}
+	}
+	return nil
+}
+
+// householdTime is when the requests are made: a Tuesday.
+var householdTime = time.Date(2026, 11, 24, 15, 4, 0, 0, time.FixedZone("CST", 8*3600))

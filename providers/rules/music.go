@@ -1,0 +1,43 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"xiaozhi/providers"
+)
+
+// playSong plays a song, or any, where there is a tool for it.
+func (r request) playSong(in intent) (providers.Delta, bool) {
+	t, ok := find(r.tools, isPlayer)
+	if !ok {
+		return r.deviceTool()
+	}
+	song, name := original(in.slots["song"], r.said), ""
+	for _, candidate := range []string{"name", "song", "title", "query", "keyword"} {
+		if t.schema.Properties[candidate].is("string") {
+			name = candidate
+			break
+		}
+	}
+	if slices.ContainsFunc(t.schema.Required, func(p string) bool { return p != name || song == "" }) {
+		return r.deviceTool()
+	}
+	if song == "" || name == "" {
+		return r.call(t, nil)
+	}
+	return r.call(t, map[string]any{name: strings.TrimSpace(song)})
+}
+
+// isPlayer reports whether a tool begins to play music.
+func isPlayer(t tool) bool {
+	return t.has("play") && t.has("music", "song", "songs") && !t.has("list", "stop", "pause", "next")
+}
+
+// isSong reports whether something that is to be played may be a song.
+func isSong(words string) bool {
+	return !containsAny(" "+words+" ", []string{
+		" game", " chess", " cards", " piano ", " guitar ", " football ", " tennis ", " with me ", " role ", " part ", " news ", " video", " movie ", " film ", " story", " joke",
+		"故事", "笑话", "新闻", "天气", "游戏", "电影", "视频", "相声", "你", "广播", "戏",
+	})
+}

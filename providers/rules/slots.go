@@ -1,0 +1,109 @@
+package rules
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/lunar"
+	"xiaozhi/internal/text/spoken"
+)
+
+// slots holds the words of a request by the names that its pattern has for them: <day>, <sum>, <length> …
+type slots map[string]string
+
+// chineseSlots and englishSlots are the expressions of the slots. What may stand in one is told
+// roughly; whether it can be read, its reader says.
+var chineseSlots = []string{
+	"<day>", `(?P<day>.{1,16}?)`,
+	"<sum>", `(?P<sum>.{2,60}?)`,
+	"<a>", `(?P<a>.{1,30}?)`,
+	"<b>", `(?P<b>[0-9零一二两三四五六七八九十百千万亿点.%分之]+)`,
+	"<share>", `(?P<share>百分之[0-9零一二两三四五六七八九十百点.]+|[0-9.]+%)`,
+	"<discount>", `(?P<discount>[0-9一二三四五六七八九点.]{1,4})`,
+	"<from>", `(?P<from>.{2,20}?)`,
+	"<to>", `(?P<to>.{1,8}?)`,
+	"<length>", `(?P<length>(?:[0-9零一二两三四五六七八九十百半个点.]+(?:秒钟?|分钟?|小时|钟头|刻钟|天|星期|周)半?)+)`,
+	"<year>", `(?P<year>[0-9零〇一二三四五六七八九]{4}年?|今年|明年|后年|去年|前年)`,
+	"<song>", `(?P<song>.{1,20}?)`,
+	"<place>", `(?P<place>[^今明后天现外]{2,8}?)`,
+}
+
+var englishSlots = map[string]string{
+	"<day>":    `(?P<day>(?:\S+ ){1,7}?)`,
+	"<sum>":    `(?P<sum>(?:\S+ ){2,30}?)`,
+	"<a>":      `(?P<a>(?:\S+ ){1,8}?)`,
+	"<b>":      `(?P<b><[\d.]+%?> (?:(?:people|persons|friends|kids|children|of us|dollars?|euros?|pounds|bucks|quid|yuan) )?)`,
+	"<share>":  `<(?P<share>[\d.]+%)> `,
+	"<from>":   `(?P<from>(?:\S+ ){1,8}?)`,
+	"<to>":     `(?P<to>(?:\S+ ){1,3}?)`,
+	"<length>": `(?P<length>(?:(?:<[\d.]+>|a|an|half|quarter|quarters|three|and|of|couple|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?) )+)`,
+	"<year>":   `(?P<year>(?:<\d+> ){1,2}|(?:this|next|last) year )`,
+	"<song>":   `(?P<song>(?:\S+ ){1,12}?)`,
+	"<place>":  `(?P<place>(?:\S+ ){1,4}?)`,
+}
+
+// take notes the words of a named group.
+func (in *intent) take(name, words string) {
+	words = strings.TrimSpace(strings.NewReplacer("<", "", ">", "").Replace(words))
+	switch name {
+	case "when":
+		in.asked.when = clockPoint.ReplaceAllString(words, "$1:$2")
+	case "what":
+		in.asked.what = words
+	case "rest":
+		in.asked.rest = clockPoint.ReplaceAllString(words, "$1:$2")
+	default:
+		if in.slots == nil {
+			in.slots = slots{}
+		}
+		in.slots[name] = words
+	}
+}
+
+// clockPoint is in a time of day that is written with a point: 7.30.
+var clockPoint = regexp.MustCompile(`\b(\d{1,2})\.(\d{2})\b`)
+
+// complete reports whether all that a request holds can be read. said is all of it.
+func (in *intent) complete(now time.Time, said string) bool {
+	switch in.act {
+	case actDay, actUntil, actWeeks, actLunar, actZodiac, actFestival, actSum, actConvert:
+		_, ok := in.answer(now, text.Of(said))
+		return ok
+	case actAgain:
+		_, ok := lunar.Find(trimDay(in.slots["day"]), now)
+		return ok
+	case actPlay:
+		return isSong(in.slots["song"])
+	case actTimer:
+		if words, ok := in.slots["length"]; ok {
+			var err error
+			in.length, err = spoken.Duration(words)
+			return err == nil
+		}
+	default:
+	}
+	return in.isTimed(now)
+}
+
+// operators are the signs of sums between numbers. A slash or a hyphen without spaces may be in a date.
+var operators = []*regexp.Regexp{
+	regexp.MustCompile(`([\d%)])\s*\+\s*([\d(])`),
+	regexp.MustCompile(`([\d%)])\s+[-−–]\s+([\d(])`),
+	regexp.MustCompile(`([\d%)])\s*[×*]\s*([\d(])`),
+	regexp.MustCompile(`([\d%)])(?:\s*÷\s*|\s+/\s+)([\d(])`),
+}
+
+// withoutOperators writes signs out as words: those for plus, minus, times and over.
+func withoutOperators(text string, words ...string) string {
+	if !strings.ContainsAny(text, "+-−–×*÷/") {
+		return text
+	}
+	for i, sign := range operators {
+		for range 2 { // what stands on both sides of a number
+			text = sign.ReplaceAllString(text, "${1}"+words[i]+"${2}")
+		}
+	}
+	return text
+}
