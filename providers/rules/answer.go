@@ -29,6 +29,10 @@ func (in intent) answer(now time.Time, lang text.Lang) (string, bool) {
 	switch in.act {
 	case actDay, actUntil, actWeeks:
 		said = day.Say(now, lang, in.act == actWeeks)
+	case actThen:
+		length, err := spoken.Duration(in.slots["length"])
+		then := spoken.SayTimeOfDay(now.Add(length), lang)
+		return lang.Pick("那时是"+then+"。", "It will be "+then+"."), err == nil
 	case actYear:
 		said = fmt.Sprintf(lang.Pick("今年是%d年。", "It is %d."), now.Year())
 	case actMonth:

@@ -37,6 +37,7 @@ const (
 	actDay      act = "day"      // when a day is, and how far away
 	actUntil    act = "until"    // how far away the next such day is
 	actWeeks    act = "weeks"    // the same, in weeks
+	actThen     act = "then"     // what time it will be
 	actYear     act = "year"     // which it is
 	actMonth    act = "month"    // which it is
 	actLunar    act = "lunar"    // a day of the Chinese calendar
@@ -83,6 +84,7 @@ type intent struct {
 	length time.Duration // of actTimer and actSnooze; 0: not said
 	asked  asked         // about reminders
 	slots  slots         // what else was said, by the names in its pattern
+	by     int           // of actUp and actDown: how much, where no number was said; 0: the usual step
 	as     string        // the expression that a sum stands for
 }
 
@@ -94,6 +96,12 @@ func (in intent) fast() bool {
 // understand finds the rule for a text. Only a text that says nothing else is
 // understood, so that "what is the volume of a sphere" is not about loudness.
 func (b *Brain) understand(said string, zone *time.Location, s scope) (intent, bool) {
+	if in, ok := written(said); ok && s == everything {
+		return in, true
+	}
+	if strings.ContainsAny(said, "(（") {
+		s = fastOnly // without its parentheses it would be another sum
+	}
 	if text.Of(said) == text.Chinese {
 		k := chinese(s)
 		for _, t := range k.chineseForms(said, b.options.Name) {
@@ -122,6 +130,9 @@ func (b *Brain) match(rules []rule, text string, number func(string) (int, bool)
 		}
 		in := r.want
 		in.number = none
+		if in.by > 0 {
+			in.number = in.by
+		}
 		for i, name := range r.expr.SubexpNames() {
 			g := groups[i]
 			if i == 0 || g == "" {

@@ -71,6 +71,7 @@ type phrasebook struct {
 type pattern struct {
 	Act   act      `yaml:"act"`
 	Level level    `yaml:"level"`
+	By    int      `yaml:"by"` // how much louder or darker, where no number is said
 	As    string   `yaml:"as"` // of a sum: the expression, with its slots in braces
 	Ways  []string `yaml:"ways"`
 }
@@ -91,7 +92,9 @@ func readPhrasebook(expr func(string) string, files ...string) *phrasebook {
 		if err := d.Decode(&b); err != nil {
 			panic(fmt.Sprintf("rules: embedded patterns: %v", err))
 		}
-		for name, text := range b.Names {
+		names := slices.Sorted(maps.Keys(b.Names))
+		for _, name := range append(names, names...) { // a name may stand in another
+			text := b.Names[name]
 			for _, p := range slices.Concat(b.Ways, b.Typed) {
 				for i, way := range p.Ways {
 					p.Ways[i] = strings.ReplaceAll(way, name, text)
@@ -115,7 +118,7 @@ func compile(patterns []pattern, expr func(string) string) []rule {
 	var rules []rule
 	for _, p := range patterns {
 		for _, way := range p.Ways {
-			rules = append(rules, rule{regexp.MustCompile(expr(way)), intent{act: p.Act, level: p.Level, as: p.As}})
+			rules = append(rules, rule{regexp.MustCompile(expr(way)), intent{act: p.Act, level: p.Level, by: p.By, as: p.As}})
 		}
 	}
 	return rules

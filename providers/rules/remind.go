@@ -88,7 +88,10 @@ var (
 
 // withoutLead drops the word that joins a request with what it is about.
 func withoutLead(words string) string {
-	for _, lead := range []string{"to ", "that ", "about ", "of ", "and ", "for ", "一下", "，"} {
+	for _, joint := range []string{" for", " at", " on"} { // named brunch for eleven
+		words = strings.TrimSuffix(words, joint)
+	}
+	for _, lead := range []string{"named ", "called ", "to ", "that ", "about ", "of ", "and ", "for ", "一下", "，"} {
 		if rest, ok := strings.CutPrefix(words, lead); ok {
 			return strings.TrimSpace(rest)
 		}

@@ -68,7 +68,7 @@ var clockPoint = regexp.MustCompile(`\b(\d{1,2})\.(\d{2})\b`)
 // complete reports whether all that a request holds can be read. said is all of it.
 func (in *intent) complete(now time.Time, said string) bool {
 	switch in.act {
-	case actDay, actUntil, actWeeks, actLunar, actZodiac, actFestival, actSum, actConvert:
+	case actDay, actUntil, actWeeks, actLunar, actZodiac, actFestival, actSum, actConvert, actThen:
 		_, ok := in.answer(now, text.Of(said))
 		return ok
 	case actAgain:
@@ -106,4 +106,18 @@ func withoutOperators(text string, words ...string) string {
 		}
 	}
 	return text
+}
+
+// figures is a sum in signs alone.
+var figures = regexp.MustCompile(`^[\d\s.,+\-−*/×÷^%()（）]+$`)
+
+// written reads a sum that is written and not said: (100-25)*3=?
+func written(said string) (intent, bool) {
+	expression := strings.TrimRight(said, " =?？。.")
+	in := intent{act: actSum, number: none, slots: slots{"sum": expression}}
+	if !figures.MatchString(expression) || !strings.ContainsAny(expression, "+*/×÷^%") && !strings.Contains(expression, " - ") {
+		return intent{}, false
+	}
+	_, ok := in.sum(text.English)
+	return in, ok
 }

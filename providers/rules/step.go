@@ -107,7 +107,7 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.play(phraseNoMusic, "pause")
 	case actTimer:
 		return r.setTimer(in)
-	case actDay, actUntil, actWeeks, actYear, actMonth, actLunar, actZodiac, actTerm, actFestival, actSum, actConvert:
+	case actDay, actUntil, actWeeks, actYear, actMonth, actLunar, actZodiac, actTerm, actFestival, actSum, actConvert, actThen:
 		said, ok := in.answer(now, r.lang)
 		return providers.Delta{Text: said}, ok
 	case actPlay:

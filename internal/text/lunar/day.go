@@ -3,6 +3,8 @@ package lunar
 import (
 	_ "embed"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -46,7 +48,7 @@ type Day struct {
 // Find returns the day that words name: a festival or solar term (中秋节, christmas next year), a day of the
 // Chinese calendar (农历八月十五, 正月初一), or any that [spoken.Day] reads.
 func Find(words string, now time.Time) (Day, bool) {
-	words = strings.TrimSpace(words)
+	words = weekend.Replace(strings.TrimSpace(words))
 	if day, ok := named(words, now); ok {
 		return day, true
 	}
@@ -65,8 +67,23 @@ func Find(words string, now time.Time) (Day, bool) {
 		return Day{}, false
 	}
 	date, err := spoken.Day(words, now)
+	if m := longAgo.FindStringSubmatch(words); m != nil && err != nil {
+		date, err = spoken.Day(m[1]+" 2000", now) // a leap year
+		year, _ := strconv.Atoi(m[2])
+		was := time.Date(year, date.Month(), date.Day(), 0, 0, 0, 0, time.UTC)
+		return Day{Date: was}, err == nil && was.Day() == date.Day()
+	}
 	return Day{Date: midnight(date)}, err == nil
 }
+
+var (
+	// weekend names its first day.
+	weekend = strings.NewReplacer("周末", "周六", "the weekend", "saturday", "this weekend", "saturday", "weekend", "saturday")
+	// longAgo is an English date of a year that spoken.Day takes for a time of day.
+	longAgo = regexp.MustCompile(`^(.*[a-z]{3}.*) (1[89]\d\d)$`)
+	// ofYear is the year that a festival is said with: 2027年春节, christmas 2030.
+	ofYear = regexp.MustCompile(`^(?:(\d{4}) ?年的?(.+)|(.+?) (?:in |of )?(\d{4}))$`)
+)
 
 // named finds a day by the name of a festival or solar term: of 今年, 明年 or 去年, else the next one.
 func named(words string, now time.Time) (Day, bool) {
@@ -76,6 +93,11 @@ func named(words string, now time.Time) (Day, bool) {
 		if rest := strings.Replace(words, word, "", 1); rest != words {
 			words, year, given = rest, now.Year()+add, true
 		}
+	}
+	if m := ofYear.FindStringSubmatch(words); m != nil && !given {
+		words = m[2] + m[3]
+		year, _ = strconv.Atoi(m[1] + m[4])
+		given = year >= 1900 && year <= 2100
 	}
 	n, ok := called()[strings.TrimPrefix(strings.Trim(words, " 的"), "the ")]
 	if !ok {

@@ -18,7 +18,7 @@ func TestFind(t *testing.T) {
 		"五一": "劳动节是2027年5月1日，星期六，还有158天。", "今年国庆节": "国庆节是10月1日，星期四，过去54天了。", "农历八月十五": "2027年9月15日，星期三，还有295天。", "正月十五": "2027年2月20日，星期六，还有88天。", "冬至": "冬至是12月22日，星期二，还有28天。", "清明": "清明是2027年4月5日，星期一，还有132天。",
 		"christmas": "Christmas is on Friday, December 25, in 31 days.", "Christmas Day": "Christmas is on Friday, December 25, in 31 days.", "new year's": "New Year's Day is on Friday, January 1, 2027, in 38 days.", "the spring festival": "Chinese New Year is on Saturday, February 6, 2027, in 74 days.",
 		"tomorrow": "Tomorrow is Wednesday, November 25.", "yesterday": "Yesterday was Monday, November 23.", "saturday": "That is Saturday, November 28, in 4 days.", "last friday": "That was Friday, November 20, 4 days ago.", "last tuesday": "That was Tuesday, November 17, 7 days ago.", "two weeks ago": "That was Tuesday, November 10, 14 days ago.",
-		"thanksgiving": "Thanksgiving is on Thursday, November 26, in 2 days.", "easter": "Easter is on Sunday, March 28, 2027, in 124 days.", "easter this year": "Easter was on Sunday, April 5, 233 days ago.", "halloween": "Halloween is on Sunday, October 31, 2027, in 341 days.", "mothers day": "Mother's Day is on Sunday, May 9, 2027, in 166 days.", "the mid-autumn festival": "Mid-Autumn Festival is on Wednesday, September 15, 2027, in 295 days.",
+		"thanksgiving": "Thanksgiving is on Thursday, November 26, in 2 days.", "easter": "Easter is on Sunday, March 28, 2027, in 124 days.", "easter this year": "Easter was on Sunday, April 5, 233 days ago.", "halloween": "Halloween is on Sunday, October 31, 2027, in 341 days.", "christmas 2030": "Christmas is on Wednesday, December 25, 2030, in 1492 days.", "2028年春节": "春节是2028年1月26日，星期三，还有428天。", "周末": "11月28日，星期六，还有4天。", "november 1st 1953": "That was Sunday, November 1, 1953, 26686 days ago.", "next weekend": "That is Saturday, December 5, in 11 days.", "mothers day": "Mother's Day is on Sunday, May 9, 2027, in 166 days.", "the mid-autumn festival": "Mid-Autumn Festival is on Wednesday, September 15, 2027, in 295 days.",
 	} {
 		d, ok := Find(words, now)
 		if got := d.Say(now, text.Of(words), false); !ok || got != want {
@@ -31,7 +31,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s in weeks: %q, want %q", words, got, want)
 		}
 	}
-	for _, words := range []string{"", "my birthday", "节", "我的生日", "the party", "上", "last", "ago", "农历", "农历十三月一号", "next", "前", "三"} {
+	for _, words := range []string{"", "my birthday", "节", "我的生日", "the party", "february 30 1999", "christmas 99", "上", "last", "ago", "农历", "农历十三月一号", "next", "前", "三"} {
 		if d, ok := Find(words, now); ok {
 			t.Errorf("%q is %v", words, d)
 		}
