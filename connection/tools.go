@@ -301,11 +301,14 @@ func addressIn(params json.RawMessage) string {
 // maxID is how long a Device-Id or Client-Id may be, in bytes.
 const maxID = 128
 
-// CheckID refuses ids that are longer than 128 bytes or not printable ASCII. name
+// CheckID refuses ids that are longer than 128 bytes, of dots alone, or not printable ASCII. name
 // is for the error.
 func CheckID(name, id string) error {
 	if len(id) > maxID {
 		return fmt.Errorf("%s is longer than %d bytes", name, maxID)
+	}
+	if id != "" && strings.Trim(id, ".") == "" {
+		return fmt.Errorf("%s is of dots alone, to which no path leads", name)
 	}
 	for _, c := range id {
 		if c < ' ' || c > '~' {

@@ -45,6 +45,7 @@ func TestServeAuthorization(t *testing.T) {
 		{"no device id", nil, "/xiaozhi/v1/", nil, 400},
 		{"no device id, no token", func(o *setup) { auth(o); withLight(o) }, "/xiaozhi/v1/", nil, 401},
 		{"device id too long", nil, "/xiaozhi/v1/", http.Header{"Device-Id": {strings.Repeat("a", 129)}}, 400},
+		{"device id of dots", nil, "/xiaozhi/v1/?device-id=..", nil, 400},
 		{"device id not printable", nil, "/xiaozhi/v1/?device-id=a%0Ab", nil, 400},
 		{"unknown path", nil, "/xiaozhi/v2/", id, 404},
 		{"bearer", auth, "/xiaozhi/v1/", with("Bearer " + token), 101},
