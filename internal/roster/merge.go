@@ -20,8 +20,8 @@ func compact(doc []byte) (string, error) {
 	return string(data), err
 }
 
-// decode reads JSON with its numbers as they are written.
-func decode(doc []byte, into any) error {
+// decode reads settings. No setting of an agent is a number: one that is sent is a text, spelled as it was.
+func decode(doc []byte, into *map[string]any) error {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
 	if err := d.Decode(into); err != nil {
@@ -30,7 +30,26 @@ func decode(doc []byte, into any) error {
 	if d.More() {
 		return errors.New("more than one value")
 	}
+	for key, value := range *into {
+		(*into)[key] = spelled(value)
+	}
 	return nil
+}
+
+func spelled(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		return v.String()
+	case []any:
+		for i := range v {
+			v[i] = spelled(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = spelled(v[key])
+		}
+	}
+	return value
 }
 
 // merge applies a merge patch to settings.

@@ -91,6 +91,9 @@ func TestChanges(t *testing.T) {
 		}, 3, `{"tools":{"allow":["y"]},"voice":"alto"}`},
 		{func() (roster.Revision, error) { return r.Restore(ctx, anna, "pirate", 1) }, 4, `{"llm":["b","a"],"voice":"alto"}`},
 		{func() (roster.Revision, error) { _ = r.Delete(ctx, "pirate"); return r.Restore(ctx, anna, "pirate", 3) }, 5, `{"tools":{"allow":["y"]},"voice":"alto"}`},
+		{func() (roster.Revision, error) {
+			return r.Patch(ctx, anna, "pirate", []byte(`{"voice":7,"tools":{"allow":[1.50]}}`))
+		}, 6, `{"tools":{"allow":["1.50"]},"voice":"7"}`},
 	} {
 		got, err := step.do()
 		if err != nil || got.Rev != step.rev || got.Doc != step.doc || got.By != "anna" || u.now["pirate"] != step.doc {
@@ -98,7 +101,7 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	again, _ := open(t, m)
-	if list := again.List(); len(list) != 1 || list[0].Rev != 5 {
+	if list := again.List(); len(list) != 1 || list[0].Rev != 6 {
 		t.Errorf("after a start there is %+v", list)
 	}
 }
