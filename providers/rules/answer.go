@@ -131,7 +131,7 @@ func (in intent) sum(lang text.Lang) (string, bool) {
 // operand is a part of a sum without what it counts: 三百块 is 三百, sixty dollars is 60.
 func operand(words string) string {
 	for _, unit := range [...]string{
-		"块钱", "元钱", "美元", "块", "元", "再", "然后", " dollars", " dollar", " euros", " euro", " bucks", " quid", " yuan", " people", " of us", " kids", " friends",
+		"块钱", "元钱", "美元", "块", "元", "再", "然后", " dollars", " dollar", " euros", " euro", " pounds", " bucks", " quid", " yuan", " people", " of us", " kids", " friends",
 	} {
 		words = strings.ReplaceAll(words, unit, "")
 	}

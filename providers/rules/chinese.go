@@ -37,7 +37,7 @@ func chineseExpr(text string) string {
 func (k *phrasebook) chineseForms(said, name string) []string {
 	text := chineseSigns(withoutOperators(said, "加", "减", "乘", "除以"))
 	text = strings.NewReplacer("一个半小时", "90分钟", "两个半小时", "150分钟", "半个小时", "30分钟", "半小时", "30分钟",
-		"半个钟头", "30分钟", "一刻钟", "15分钟", "一半", "百分之50", "俩", "两", "仨", "三个").Replace(text)
+		"半个钟头", "30分钟", "一刻钟", "15分钟", "一半", "百分之50", "俩", "两", "仨", "三个", "提醒我们", "提醒我", "叫我们", "叫我", "喊我们", "喊我", "告诉我们", "告诉我").Replace(text)
 	names := []string{assistantName()}
 	if own := chineseSigns(name); own != "" {
 		names = append(names, own)

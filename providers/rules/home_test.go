@@ -157,6 +157,9 @@ func isMeant(a mcp.TimerArgs, said string) bool {
 	if at, clock := spoken.AtClock(said, a.Due); clock {
 		return at
 	}
+	if in, part := spoken.InPart(said, a.Due, householdTime); part {
+		return in
+	}
 	if day, err := spoken.Day(said, householdTime); err == nil {
 		return day.Format(time.DateOnly) == a.Due.Format(time.DateOnly)
 	}

@@ -109,7 +109,7 @@ func (b *Brain) understand(said string, zone *time.Location, s scope) (intent, b
 				return in.timed(chineseUnit(t))
 			}
 		}
-		return intent{}, false
+		return b.covers(said, zone, s)
 	}
 	k := english(s)
 	for _, t := range k.englishForms(said, b.options.Name) {
@@ -117,7 +117,7 @@ func (b *Brain) understand(said string, zone *time.Location, s scope) (intent, b
 			return in.timed(englishUnit(t))
 		}
 	}
-	return intent{}, false
+	return b.covers(said, zone, s)
 }
 
 // match takes the first rule that covers the whole text. A number that was said

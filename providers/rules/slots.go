@@ -36,6 +36,7 @@ var englishSlots = map[string]string{
 	"<a>":      `(?P<a>(?:\S+ ){1,8}?)`,
 	"<b>":      `(?P<b><[\d.]+%?> (?:(?:people|persons|friends|kids|children|of us|dollars?|euros?|pounds|bucks|quid|yuan) )?)`,
 	"<share>":  `<(?P<share>[\d.]+%)> `,
+	"<name>":   `(?P<what>(?:\S+ ){1,5}?)`,
 	"<from>":   `(?P<from>(?:\S+ ){1,8}?)`,
 	"<to>":     `(?P<to>(?:\S+ ){1,3}?)`,
 	"<length>": `(?P<length>(?:(?:<[\d.]+>|a|an|half|quarter|quarters|three|and|of|couple|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?) )+)`,
@@ -51,7 +52,7 @@ func (in *intent) take(name, words string) {
 	case "when":
 		in.asked.when = clockPoint.ReplaceAllString(words, "$1:$2")
 	case "what":
-		in.asked.what = words
+		in.asked.what = strings.TrimPrefix(words, "算了")
 	case "rest":
 		in.asked.rest = clockPoint.ReplaceAllString(words, "$1:$2")
 	default:
@@ -80,7 +81,7 @@ func (in *intent) complete(now time.Time, said string) bool {
 		if words, ok := in.slots["length"]; ok {
 			var err error
 			in.length, err = spoken.Duration(words)
-			return err == nil
+			return err == nil && !strings.HasPrefix(in.asked.what, "minus") && !strings.HasPrefix(in.asked.what, "负")
 		}
 	default:
 	}

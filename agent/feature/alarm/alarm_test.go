@@ -29,6 +29,7 @@ func TestIsMeant(t *testing.T) {
 		"遛狗": {false, true}, "遛狗的提醒": {false, true}, "明天7点": {false, true}, "7点": {false, true}, "17点": {}, "晚上7点": {},
 		"早上七点": {false, true}, "明天早上七点": {false, true}, "后天早上七点": {}, "7 am": {false, true}, "7 oclock": {false, true}, "七点半": {},
 		"tomorrow at 7:00": {false, true}, "tomorrow at seven": {false, true}, "coffee": {}, "": {},
+		"tomorrow": {false, true}, "tomorrow morning": {false, true}, "明天早上": {false, true}, "明天": {false, true}, "tomorrow evening": {}, "后天": {}, "今天": {true, false}, "今天上午": {true, false},
 	} {
 		if got := [2]bool{tea.isMeant(words, now), walk.isMeant(words, now)}; got != want {
 			t.Errorf("%q: %v, want %v", words, got, want)

@@ -304,6 +304,9 @@ func (r Reminder) isMeant(said string, now time.Time) bool {
 	if at, clock := spoken.AtClock(said, due); clock {
 		return at
 	}
+	if in, part := spoken.InPart(said, due, now); part {
+		return in
+	}
 	if day, err := spoken.Day(said, now); err == nil { // tomorrow's alarm
 		return day.Format(time.DateOnly) == due.Format(time.DateOnly)
 	}

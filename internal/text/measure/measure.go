@@ -5,6 +5,7 @@ package measure
 import (
 	_ "embed"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,6 +102,9 @@ func read(words string) (value float64, of *unit, ok bool) {
 			words = strings.TrimSuffix(rest, "度") + mark + "度"
 		}
 	}
+	if feet.MatchString(words) {
+		words += " inches"
+	}
 	for words != "" {
 		n, rest, found := number(words)
 		if !found {
@@ -120,6 +124,9 @@ func read(words string) (value float64, of *unit, ok bool) {
 	}
 	return value, of, of != nil
 }
+
+// feet is a height without its last unit: six foot two.
+var feet = regexp.MustCompile(`\b(?:foot|feet) (?:\w+)$`)
 
 // number reads the number before a unit: 三, 3.5, 半, a, half a, one and a half. No number is one.
 func number(words string) (n float64, rest string, ok bool) {

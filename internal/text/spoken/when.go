@@ -112,6 +112,29 @@ func AtClock(words string, t time.Time) (at, isClock bool) {
 	return (hour%24 == t.Hour() || evening) && k.minute == t.Minute(), true
 }
 
+// InPart reports whether words name a part of a day and no time, and whether t is in it: tomorrow morning, 明天早上.
+func InPart(words string, t, now time.Time) (in, isPart bool) {
+	c := &cursor{bare(fold(words))}
+	var d day
+	var k clock
+	for c.rest != "" {
+		before := c.rest
+		if !d.read(c, now) {
+			k.read(c)
+		}
+		if c.rest == before {
+			return false, false
+		}
+		c.skip(" ", "的", "in the ", "on ")
+	}
+	if k.known || k.part == wholeDay {
+		return false, false
+	}
+	hours := map[dayPart][2]int{earlyHours: {0, 6}, morning: {4, 12}, noon: {11, 14}, afternoon: {12, 18}, evening: {17, 24}, night: {20, 24}}[k.part]
+	sameDay := !d.known || d.date.Format(time.DateOnly) == t.Format(time.DateOnly)
+	return sameDay && t.Hour() >= hours[0] && t.Hour() < hours[1], true
+}
+
 // said reads a day and a time of day in words, in either order.
 func said(folded string, now time.Time) (time.Time, error) {
 	c := &cursor{folded}
