@@ -222,9 +222,7 @@ func (p *Page) change(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := e.Agent.Name
-	if base, err := strconv.Atoi(f.Get("base")); err == nil {
-		e.Base = base
-	}
+	e.Base, _ = strconv.Atoi(f.Get("base")) // of what is none: there was none yet
 	switch f.Get("do") {
 	case "delete":
 		if err := p.o.Book.Delete(r, name); err == nil {

@@ -293,10 +293,7 @@ func nameOf(v *typed) string {
 
 // keepServer changes the settings to what was typed.
 func (p *Page) keepServer(w http.ResponseWriter, r *http.Request, f *ui.Form, v *typed) {
-	base, err := strconv.Atoi(f.Get("revision"))
-	if err != nil {
-		base = p.set.Revision()
-	}
+	base, _ := strconv.Atoi(f.Get("revision")) // of what is none: nothing was set then
 	if err := p.plan(w, r, base, v.edits(), serversPath); err != nil {
 		p.refusedServer(w, r, f, nameOf(v), err)
 	}

@@ -135,10 +135,7 @@ func (p *Page) setRules(w http.ResponseWriter, r *http.Request, f *ui.Form, s si
 		p.site.Refused(w, r, account.ErrForbidden)
 		return
 	}
-	base, err := strconv.Atoi(f.Get("revision"))
-	if err != nil {
-		base = p.set.Revision()
-	}
+	base, _ := strconv.Atoi(f.Get("revision")) // of what is none: nothing was set then
 	edits := p.edits(f, s.row)
 	if len(edits) == 0 {
 		p.site.Done(w, r, s.Path, "tools/unchanged")

@@ -95,6 +95,7 @@ func TestAgentPages(t *testing.T) {
 	// Two people: who comes second sees what the first has done, and may put theirs on top.
 	bea.expect(pirate, form("base", "1", "voice", "alloy", "note", "by bea"), 303, pirate)
 	stale := form("base", "1", "long-text", "You are a pirate.\nSay ahoy.", "note", "by ann")
+	ann.expect(pirate, form("base", "newest", "long-text", "Mine."), 422, "bea has saved revision 2 meanwhile") // which is the revision of nothing
 	ann.expect(pirate, stale, 422, "bea has saved revision 2 meanwhile")
 	ann.expect(pirate, stale, 422, "<ins>+ Say ahoy.</ins>")
 	ann.expect(pirate, stale, 422, `name="base" value="2"`)
