@@ -338,7 +338,7 @@ func (p *Page) contactState(r *http.Request, id string) contactState {
 	s := contactState{Name: p.from.Name(id), Owner: access.PersonOf(r).Is(account.Owner), Path: p.contactPath(id), Topic: TopicContact + ":" + id}
 	s.Contact, s.Called = d.Contact(r.Context(), id)
 	s.Hears = s.Called && s.Known
-	s.Sound = p.microphone(id)
+	s.Sound = p.microphone(r.Context(), id)
 	if s.Level != nil {
 		s.Loud = strconv.FormatFloat(*s.Level, 'f', 0, 64)
 	}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"time"
 
@@ -27,12 +28,22 @@ type microphone struct {
 	Gone     int  // minutes after which it goes
 }
 
-func (p *Page) microphone(id string) microphone {
-	now := p.from.Microphones().Of(id)
+func (p *Page) microphone(ctx context.Context, id string) microphone {
+	now := p.sounds(ctx, id).Of(id)
 	return microphone{
 		There: now.Length > 0, Asked: !now.Until.IsZero(), Recorded: p.from.Recorded(id),
 		Span: int(excerpt.Span.Seconds()), For: int(excerpt.AskedFor.Minutes()), Gone: int(excerpt.KeptFor.Minutes()),
 	}
+}
+
+// sounds returns what is kept of microphones, without what was asked of a device while it was somebody else's: a command beside the
+// server may have given it away.
+func (p *Page) sounds(ctx context.Context, id string) *excerpt.Excerpts {
+	all := p.from.Microphones()
+	if owner, err := p.from.DeviceOwner(ctx, id); err == nil {
+		all.Belongs(id, owner)
+	}
+	return all
 }
 
 // actContact has the sound of a device be kept for a while, or forgets it.
@@ -48,7 +59,11 @@ func (p *Page) actContact(w http.ResponseWriter, r *http.Request) {
 			p.site.NotFound(w, r)
 			return
 		}
-		p.from.Microphones().Ask(id)
+		owner, err := p.from.DeviceOwner(r.Context(), id)
+		if err != nil {
+			owner = "" // nobody's, as far as is known
+		}
+		p.from.Microphones().Ask(id, owner)
 		p.door.Did(r, "device.listen-in", id, nil)
 	case "unlisten":
 		p.from.Microphones().Drop(id)
@@ -68,7 +83,7 @@ func (p *Page) actContact(w http.ResponseWriter, r *http.Request) {
 // sound gives what a device has sent last. That somebody hears a device that is not theirs is in the audit.
 func (p *Page) sound(w http.ResponseWriter, r *http.Request) {
 	id := p.device(r)
-	wav, last, ok := p.from.Microphones().WAV(id)
+	wav, last, ok := p.sounds(r.Context(), id).WAV(id)
 	if !ok {
 		p.site.NotFound(w, r)
 		return

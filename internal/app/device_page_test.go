@@ -41,7 +41,7 @@ func TestDeviceGiven(t *testing.T) {
 	a.seen.devices.Log.Greets(contact.Greeting{Device: speaker})
 	talk := watched(a, wire.Session{DeviceID: speaker})
 	heard := func() {
-		a.seen.devices.Sound.Ask(speaker)
+		olga.expect("/console/doctor/"+speaker, url.Values{"do": {"listen"}}, 303, "")
 		speaksUp(talk)
 	}
 	olga.expect(page, nil, 200, "It belongs to nobody.")
@@ -77,6 +77,12 @@ func TestDeviceGiven(t *testing.T) {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	mine.expect(sound, nil, 404, "")
+	heard()
+	mine.expect(sound, nil, 200, "WAVE")
+	if _, err := a.stored.Devices.Edit(t.Context(), speaker, func(d *store.Device) error { d.OwnerID = ""; return nil }); err != nil { // by a command beside the server
+		t.Fatal(err)
+	}
+	olga.expect(sound, nil, 404, "")
 	acts, err := a.accounts.Audit(t.Context(), store.Page{})
 	if err != nil {
 		t.Fatal(err)

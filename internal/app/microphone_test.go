@@ -90,7 +90,7 @@ func TestMicrophoneIsHeard(t *testing.T) {
 		t.Errorf("the audit tells %q", told)
 	}
 	// What was asked for by whose it was is not there for whose it is now.
-	a.seen.devices.Sound.Ask(id)
+	a.seen.devices.Sound.Ask(id, "")
 	speaksUp(talk)
 	if err := a.book.Refuse(t.Context(), id, "olga"); err != nil {
 		t.Fatal(err)

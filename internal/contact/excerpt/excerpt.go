@@ -31,6 +31,8 @@ type excerpt struct {
 	ring  []int16 // of Span at most, the oldest sample at next once it is full
 	next  int
 	until time.Time // somebody wants to hear what comes before that; zero: nobody
+	owner string    // whose the device was when that was asked for
+	asked bool
 	last  time.Time // something came, or was asked for
 	gone  *time.Timer
 }
@@ -45,8 +47,8 @@ type State struct {
 	Until  time.Time     // what comes before is kept because somebody has asked for it; zero: nobody has
 }
 
-// Ask has the sound of a device be kept for [AskedFor] from now on. What was there before goes.
-func (s *Excerpts) Ask(device string) {
+// Ask has the sound of a device be kept for [AskedFor] from now on, while it is the owner's. What was there before goes.
+func (s *Excerpts) Ask(device, owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(device)
@@ -59,7 +61,8 @@ func (s *Excerpts) Ask(device string) {
 		}
 		s.drop(oldest)
 	}
-	s.add(device).until = time.Now().Add(AskedFor)
+	e := s.add(device)
+	e.until, e.owner, e.asked = time.Now().Add(AskedFor), owner, true
 }
 
 // Add keeps a part of the sound of a device, at the rate of [audio.Recognition], if somebody has asked for it or if it is kept anyway and
@@ -107,6 +110,15 @@ func (e *excerpt) put(pcm []int16) {
 	for pcm = pcm[grows:]; len(pcm) > 0; {
 		n := copy(e.ring[e.next:], pcm)
 		e.next, pcm = (e.next+n)%size, pcm[n:]
+	}
+}
+
+// Belongs forgets the sound of a device that was asked for while it was not the owner's, as it is now.
+func (s *Excerpts) Belongs(device, owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.all[device]; e != nil && e.asked && e.owner != owner {
+		s.drop(device)
 	}
 }
 

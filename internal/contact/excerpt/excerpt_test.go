@@ -52,7 +52,7 @@ func TestAsked(t *testing.T) {
 		if s.Of("m") != (State{}) || heard(t, s, "m") != nil {
 			t.Fatal("kept without being asked for")
 		}
-		s.Ask("m")
+		s.Ask("m", "")
 		for i := range 40 {
 			part := second(int16(i))
 			s.Add("m", part[:7000], false)
@@ -74,7 +74,7 @@ func TestAsked(t *testing.T) {
 		if s.Of("m") != (State{}) || count(s) != 0 {
 			t.Error("it does not go")
 		}
-		s.Ask("m")
+		s.Ask("m", "")
 		s.Add("m", append(second(1), second(2)...), false)
 		s.Drop("m")
 		s.Add("m", second(3), false)
@@ -96,7 +96,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%d are there", count(s))
 		}
 		s.Add("0", second(8), true)
-		s.Ask("new")
+		s.Ask("new", "")
 		s.Add("new", second(9), false)
 		if count(s) != most || heard(t, s, "0") == nil || heard(t, s, "1") != nil || heard(t, s, "new") == nil {
 			t.Errorf("%d are there", count(s))
