@@ -13,6 +13,9 @@ import (
 	"xiaozhi/internal/text/spoken"
 )
 
+// halfYear is how long ago a date without a year is at most; before that, the next one is meant.
+const halfYear = 183 * 24 * time.Hour
+
 // answer works out what needs no tool: days, years, sums and units. It is false for what cannot be
 // worked out, and for all else that is asked.
 func (in intent) answer(now time.Time, lang text.Lang) (string, bool) {
@@ -22,7 +25,7 @@ func (in intent) answer(now time.Time, lang text.Lang) (string, bool) {
 			return "", false
 		}
 	}
-	if in.act == actUntil || in.act == actWeeks {
+	if in.act == actUntil || in.act == actWeeks || now.Sub(day.Date) > halfYear {
 		day = next(day, in.slots["day"], now)
 	}
 	said, err := "", error(nil)

@@ -22,9 +22,9 @@ func TestHousehold(t *testing.T) {
 		}
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rows := tableRows(t, file)
-			wrong := 0
+			wrong, h := 0, newHome(t, fileLang(file))
 			for _, row := range rows {
-				if err := newHome(t, fileLang(file)).try(row); err != nil {
+				if err := h.try(row); err != nil {
 					wrong++
 					t.Errorf("%s\n\t%v", row, err)
 				}
@@ -37,8 +37,9 @@ func TestHousehold(t *testing.T) {
 // TestNothing says what is no request: no tool may be called, and it must be said that there is no model.
 func TestNothing(t *testing.T) {
 	for _, file := range householdFiles(t, "nothing.*.txt") {
+		h := newHome(t, fileLang(file))
 		for _, row := range tableRows(t, file) {
-			h := newHome(t, fileLang(file))
+			h.past = nil
 			if h.turn(row); len(h.calls) > 0 || !h.fallback {
 				t.Errorf("%s: %s %s", row, h.calls, h.said)
 			}
@@ -81,6 +82,7 @@ func (h *home) try(row string) error {
 	if len(parts) != 3 {
 		return fmt.Errorf("%d parts", len(parts))
 	}
+	h.past, h.timers = nil, nil
 	for words := range strings.SplitSeq(parts[0], ">>") {
 		h.turn(strings.TrimSpace(words))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -64,14 +65,14 @@ type term struct {
 // names are all festivals and solar terms, by the first two words of their lines.
 type names map[string]name
 
-func readNames() names {
+var readNames = sync.OnceValue(func() names {
 	all := make(names)
 	for line := range strings.Lines(namesFile) {
 		words := strings.SplitN(strings.TrimSpace(line), " ", 4)
 		all[words[0]+" "+words[1]] = name{words[2], words[3]}
 	}
 	return all
-}
+})
 
 // festivals are those of the date of t, of the Chinese calendar first.
 func (all names) festivals(t time.Time) []name {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/spoken"
@@ -118,7 +119,7 @@ func read(words string) (value float64, of *unit, ok bool) {
 			of = u
 		}
 		value += n * u.factor / of.factor
-		rest, part := fraction(rest)
+		rest, part := fraction(withoutThing(rest))
 		value += part * u.factor / of.factor
 		words = strings.TrimPrefix(strings.TrimSpace(rest), "and ")
 	}
@@ -195,6 +196,17 @@ func unitAt(words string) (found *unit, rest string) {
 		return nil, words
 	}
 	return units()[longest], words[len(longest):]
+}
+
+// withoutThing drops what is measured: the 肉 of 一斤肉, the of butter of a pound of butter.
+func withoutThing(words string) string {
+	if strings.HasPrefix(words, " of ") {
+		return ""
+	}
+	if n := utf8.RuneCountInString(words); n > 0 && n <= 2 && words[0] >= 0x80 && !strings.ContainsAny(words, "半零一二两三四五六七八九十百千") {
+		return ""
+	}
+	return words
 }
 
 // fraction reads what follows a Chinese unit as its part: the 半 of 三斤半, the 八 of 一米八, the 七五 of 一米七五.
