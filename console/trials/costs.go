@@ -2,6 +2,7 @@ package trials
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -33,8 +34,9 @@ type costs struct {
 
 // part is one way to divide the sum.
 type part struct {
-	Key  string // day, device, agent or service
-	Rows []costRow
+	ui.Rows[costRow]
+
+	Key string // day, device, agent or service
 }
 
 // costRow is a line of it.
@@ -42,6 +44,7 @@ type costRow struct {
 	lab.CostSum
 
 	Name  string
+	Place int // in its part
 	Share int // of the largest of the part, in percent
 }
 
@@ -77,7 +80,8 @@ func (p *Page) showCosts(w http.ResponseWriter, r *http.Request) {
 		key string
 		all []lab.CostSum
 	}{{"day", d.Days}, {"device", d.Costs.Devices}, {"agent", d.Agents}, {"service", d.Services}} {
-		made, most := part{Key: one.key}, int64(1)
+		var rows []costRow
+		most := int64(1)
 		for _, s := range one.all {
 			most = max(most, s.Micros)
 		}
@@ -89,9 +93,17 @@ func (p *Page) showCosts(w http.ResponseWriter, r *http.Request) {
 			if one.key == "agent" && name == "" {
 				name = p.site.Say(r, "trials/unknown")
 			}
-			made.Rows = append(made.Rows, costRow{s, name, int(s.Micros * 100 / most)})
+			rows = append(rows, costRow{s, name, len(rows), int(s.Micros * 100 / most)})
 		}
-		d.Parts = append(d.Parts, made)
+		shown, err := ui.List[costRow]{
+			Path: costsPath, Name: one.key,
+			Key:  func(c costRow) string { return fmt.Sprintf("%06d", c.Place) },
+			Text: func(c costRow) string { return c.Name },
+		}.Page(r, rows, nil)
+		if err != nil {
+			d.Wrong = text.Sentence(p.site.Reason(r, err))
+		}
+		d.Parts = append(d.Parts, part{shown, one.key})
 	}
 	c := ui.Content{Title: p.site.Say(r, "trials/costs"), Data: d}
 	if d.Wrong != "" {

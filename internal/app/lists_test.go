@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/roster"
@@ -118,7 +119,7 @@ func TestPlacesInLists(t *testing.T) {
 	}
 }
 
-// TestLongLists: what was done, the settings, the versions of an agent and the server's log are walked and searched from the newest to the oldest.
+// TestLongLists: what was done, the settings, the versions of an agent, what devices have cost and the server's log are walked and searched from the newest to the oldest.
 func TestLongLists(t *testing.T) {
 	a, h := builtApp(t, t.TempDir(), "{}")
 	defer a.Close()
@@ -133,6 +134,19 @@ func TestLongLists(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for i := range 60 {
+		talk, device := fmt.Sprint("c", i), fmt.Sprintf("spender-%02d", i)
+		if err := a.stored.Devices.Commit(t.Context(), store.DeviceChange{Save: []store.Identity{{ID: device, Address: device, State: store.DevicePaired}}}); err != nil {
+			t.Fatal(err)
+		}
+		a.stored.Log.Put(&store.Entry{
+			Conversation: store.Conversation{ID: talk, DeviceID: device, BeganAt: time.Now()},
+			Turn:         store.Turn{ID: talk + "-1", Seq: 1, At: time.Now(), DeviceID: device},
+		})
+	}
+	if err := a.stored.Log.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 1100 {
 		a.log.Info("a lamp blinks", "n", i, "odd", i%2)
 	}
@@ -146,11 +160,14 @@ func TestLongLists(t *testing.T) {
 		{"/console/log/server?q=odd%3D1", `blinks&#34; n=(\d+)`, []int{500, 50}},
 		{"/console/agents/pirate", `<a href="/console/agents/pirate/(\d+)">`, []int{50, 10}},
 		{"/console/agents/pirate?past-q=arr+7", `<a href="/console/agents/pirate/(\d+)">`, []int{1}},
+		{"/console/costs?from=" + time.Now().AddDate(0, 0, -2).Format(time.DateOnly), `<td>(spender-\d+)<`, []int{50, 10}},
 		{"/console/settings?q=a", `<a href="/console/settings/\w+#k-([^"]+)"`, nil},
 	} {
 		part := "<main"
 		if strings.Contains(l.path, "pirate") {
 			part = `id="past"`
+		} else if strings.Contains(l.path, "costs") {
+			part = `id="device"`
 		}
 		var all []string
 		pages := c.walk(l.path, part, regexp.MustCompile(l.row))
