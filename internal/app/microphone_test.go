@@ -74,7 +74,7 @@ func TestMicrophoneIsHeard(t *testing.T) {
 		t.Errorf("%d %q %v", part.Code, part.Body, part.Header())
 	}
 	mine.expect(page, map[string][]string{"do": {"unlisten"}}, 303, page+"#microphone")
-	mine.expect(page, nil, 200, "The sound is deleted.")
+	mine.expect(page, nil, 200, "Nothing of its microphone is kept now.")
 	olga.expect(sound, nil, 404, "")
 	acts, err := a.accounts.Audit(t.Context(), store.Page{})
 	if err != nil {

@@ -31,14 +31,14 @@ func TestNames(t *testing.T) {
 		}{
 			"markup":               {section("<img src=x>"), "letters, digits, - and _"},
 			"a slash":              {section("a/b"), "letters, digits, - and _"},
-			"too long":             {section(long), "64 signs"},
+			"too long":             {section(long), "64 characters"},
 			"taken":                {section("add"), "auto, none and add"},
 			"a line":               {section("a\nb"), "letters, digits, - and _"},
 			"all sections at once": {[]Edit{{Path: []string{"providers"}, Value: map[string]any{"ok": map[string]any{"type": "ollama"}, "not ok": map[string]any{"type": "ollama"}}}}, "letters, digits, - and _"},
 			"a key of a section":   {[]Edit{{Path: []string{"providers", "a b", "type"}, Value: "ollama"}}, "letters, digits, - and _"},
-			"a server":             {server("bad name"), "40 signs"},
+			"a server":             {server("bad name"), "40 characters"},
 			"a hidden server":      {server(".hidden"), "begins with a letter"},
-			"a server in a map":    {nested(strings.Repeat("x", 41)), "40 signs"},
+			"a server in a map":    {nested(strings.Repeat("x", 41)), "40 characters"},
 		} {
 			_, err := b.Plan(t.Context(), anna(), 0, c.edits)
 			var wrong *InvalidError
