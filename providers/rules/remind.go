@@ -120,7 +120,25 @@ func (r request) remind(in intent) (providers.Delta, bool) {
 	if what == "" {
 		what = r.say(map[act]string{actRemind: phraseItIsTime, actWake: phraseGetUp}[in.act], r.lang)
 	}
-	return r.call(t, map[string]any{"time": in.asked.when, "text": what})
+	return r.call(t, map[string]any{"time": r.rising(in), "text": what})
+}
+
+// rising returns the words for the time of a reminder. To be woken at seven, without more, means in the morning,
+// also when seven in the evening is next.
+func (r request) rising(in intent) string {
+	now := r.options.Now().In(r.zone)
+	due, rule, err := spoken.When(in.asked.when, now)
+	if in.act != actWake || err != nil || rule != "" || due.Hour() < 17 {
+		return in.asked.when
+	}
+	early := in.asked.when + " in the morning"
+	if text.Of(in.asked.when) == text.Chinese {
+		early = "早上" + in.asked.when
+	}
+	if at, _, err := spoken.When(early, now); err != nil || at.Hour() != due.Hour()-12 {
+		return in.asked.when
+	}
+	return early
 }
 
 // cancel cancels a reminder, or all.

@@ -72,7 +72,7 @@ func TestReminderPhrasings(t *testing.T) {
 		"提醒我周二到三亚出差":                                                 `set_reminder {"text":"三亚出差","time":"周二到"}`,
 		"提醒我每周一到五早上七点吃药":                                             `set_reminder {"text":"吃药","time":"每周一到五早上七点"}`,
 		"周一到五提醒我吃药":                                                  `set_reminder {"text":"吃药","time":"周一到五"}`,
-		"wake me up at seven oh five":                                `set_reminder {"text":"time to get up","time":"at 7 oh 5"}`,
+		"wake me up at seven oh five":                                `set_reminder {"text":"time to get up","time":"at 7 oh 5 in the morning"}`,
 		"remind me on the first Monday of the month to pay the rent": `set_reminder {"text":"pay the rent","time":"on the first monday of the month"}`,
 		"what reminders do I have":                                   `list_timers {}`,
 		"list my timers":                                             `list_timers {}`,
