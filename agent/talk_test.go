@@ -25,6 +25,7 @@ import (
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
 	pt "xiaozhi/providers/providertest"
+	"xiaozhi/providers/rules"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected parts of testdata/talk")
@@ -162,6 +163,7 @@ type talkScene struct {
 	duplex *pt.Duplex // nil: none
 	music  scriptMusic
 	limits router.Options
+	now    func() time.Time // of our own tools; nil: always the same
 	dev    *Device
 	log    strings.Builder
 }
@@ -231,6 +233,8 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 			o.ASR = nil
 		case "no_llm":
 			o.LLM = nil
+		case "brain": // the rules, and our own tools by the clock of the scene
+			o.LLM, s.now = rules.New(rules.Options{Prompts: set.Phrase, Zone: time.UTC}), time.Now
 		case "source", "unordered":
 		case "job":
 			s.limits.Jobs = append(s.limits.Jobs, value)
@@ -280,7 +284,10 @@ func (s *talkScene) run(t *testing.T) *box {
 
 func (s *talkScene) local(t *testing.T) mcp.Source {
 	t.Helper()
-	src := local.New(local.Options{Now: func() time.Time { return time.Date(2026, 11, 21, 9, 10, 0, 0, time.UTC) }})
+	if s.now == nil {
+		s.now = func() time.Time { return time.Date(2026, 11, 21, 9, 10, 0, 0, time.UTC) }
+	}
+	src := local.New(local.Options{Now: s.now})
 	if err := src.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

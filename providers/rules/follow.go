@@ -62,22 +62,26 @@ func (b *Brain) again(messages []providers.Message, in intent, zone *time.Locati
 	return in, false
 }
 
-// theOne leaves of a list of timers those that words mean, by their text, length or time; all, if the words mean none.
-func theOne(data any, in intent) any {
+// theOnes leaves of a list of timers and alarms those that were asked for: by their text, length or time, or else by
+// what they were called; all, if there are none of these.
+func theOnes(data any, in intent, said string) any {
 	list, ok := data.([]any)
-	words := text.Bare(strings.TrimSuffix(in.asked.what, " is"))
-	if !ok || words == "" || in.act != actLeft {
+	if !ok {
 		return data
 	}
+	words, said := text.Bare(strings.TrimSuffix(in.asked.what, " is")), strings.ToLower(said)
+	alarms, timers := containsAny(said, []string{"alarm", "闹钟", "闹铃"}), containsAny(said, []string{"timer", "countdown", "计时", "定时"})
 	meant := slices.DeleteFunc(slices.Clone(list), func(item any) bool {
 		fields, _ := item.(map[string]any)
-		for _, key := range []string{"text", "length", "due"} {
-			value, _ := fields[key].(string)
-			if own := text.Bare(value); own != "" && (strings.Contains(own, words) || strings.Contains(words, own)) {
-				return false
-			}
+		value := func(key string) string { text, _ := fields[key].(string); return text }
+		if in.act == actLeft && words != "" {
+			return !slices.ContainsFunc([]string{"text", "length", "due"}, func(key string) bool {
+				own := text.Bare(value(key))
+				return own != "" && (strings.Contains(own, words) || strings.Contains(words, own))
+			})
 		}
-		return true
+		isTimer := value("length") != ""
+		return alarms && !timers && isTimer || timers && !alarms && !isTimer
 	})
 	if len(meant) == 0 {
 		return data

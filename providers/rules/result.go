@@ -55,7 +55,7 @@ func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 	case actTimer:
 		return r.text(phraseTimerSet, "duration", spoken.SayInOneUnit(in.length, r.lang))
 	case actTimers, actLeft:
-		if spoken, ok := r.timers(theOne(data, in)); ok {
+		if spoken, ok := r.timers(theOnes(data, in, r.said)); ok {
 			return spoken, true
 		}
 	case actCancel, actCancelAll:
