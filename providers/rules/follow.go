@@ -62,8 +62,8 @@ func (b *Brain) again(messages []providers.Message, in intent, zone *time.Locati
 	return in, false
 }
 
-// theOnes leaves of a list of timers and alarms those that were asked for: by their text, length or time, or else by
-// what they were called; all, if there are none of these.
+// theOnes leaves of a list of timers and alarms those that were asked for, by their text, length or time, and no timers
+// where it was asked for alarms; all, if there are none of these.
 func theOnes(data any, in intent, said string) any {
 	list, ok := data.([]any)
 	if !ok {
@@ -80,8 +80,7 @@ func theOnes(data any, in intent, said string) any {
 				return own != "" && (strings.Contains(own, words) || strings.Contains(words, own))
 			})
 		}
-		isTimer := value("length") != ""
-		return alarms && !timers && isTimer || timers && !alarms && !isTimer
+		return alarms && !timers && value("length") != ""
 	})
 	if len(meant) == 0 {
 		return data
