@@ -170,7 +170,7 @@ func (l *Log) Lists(t List) {
 		case t.Whole:
 			r.marks.note(Tools, mark{state: Reached, at: now, note: why("contact/note-tools", t.Tools, t.Pages)})
 		case t.Err != "" && t.Again > 0:
-			r.marks.note(Tools, mark{state: Failed, at: now, note: why("contact/tools-again", t.Tools, t.Pages, now.Add(t.Again).Format(time.TimeOnly), short(t.Err))})
+			r.marks.note(Tools, mark{state: Failed, at: now, note: why("contact/tools-again", t.Tools, t.Pages, t.Again.Round(time.Second).String(), short(t.Err))})
 		case t.Err != "":
 			r.marks.note(Tools, mark{state: Failed, at: now, note: why("contact/tools-silent", t.Tools, t.Pages, short(t.Err))})
 		default:
