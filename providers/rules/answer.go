@@ -111,6 +111,11 @@ func (in intent) sum(lang text.Lang) (string, bool) {
 			if _, err := calc.Eval(part); err != nil && part != "" {
 				return "", false
 			}
+			if name != "share" && in.slots["share"] != "" && part != "" && strings.Contains(in.as, "1") {
+				if _, rest, ok := spoken.LeadingDecimal(part); !ok || strings.Trim(rest, " .0123456789") != "" {
+					return "", false // a third and five percent are added up as they are
+				}
+			}
 			filled = append(filled, "{"+name+"}", "("+part+")")
 		}
 		expression = strings.NewReplacer(append(filled, "{discount}", discount(in.slots["discount"]))...).Replace(in.as)
@@ -149,8 +154,8 @@ func isSum(expression string) bool {
 	if _, rest, ok := spoken.LeadingDecimal(expression); ok && strings.Trim(rest, " .%0123456789点") == "" {
 		return false
 	}
-	return containsAny(expression, []string{
-		"加", "减", "乘", "除", "分之", "方", "根号", "阶乘", "+", "-", "*", "/", "^", "×", "÷",
+	return strings.Contains(expression, "的") && strings.Contains(expression, "分之") || containsAny(expression, []string{
+		"加", "减", "乘", "除", "方", "根号", "阶乘", "+", "-", "*", "/", "^", "×", "÷",
 		" plus ", " minus ", " times ", " x ", " divided ", " multiplied ", " over ", " of ", "root", "squared", "cubed", "power", "factorial", " mod ",
 	})
 }

@@ -143,3 +143,17 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 }
+
+// TestFastPathStaysNarrow: beside a model that answers, what households ask is the model's.
+func TestFastPathStaysNarrow(t *testing.T) {
+	b := newBrain(t, true)
+	for _, said := range []string{
+		"what's 15 percent of 80", "how long till christmas", "you're shouting", "i can't hear you", "wake me at half six", "how many grams in a pound",
+		"play some music", "what can you do", "what's your battery at", "keep it down", "what month is it", "ten minute timer", "what time will it be in an hour",
+		"离圣诞节还有多久", "三加五等于几", "我听不见", "你嗓门太大了", "明早六点半叫我", "一斤是多少克", "来首歌", "你会什么", "还剩百分之几的电", "今天农历几号", "计时二十分钟",
+	} {
+		if d, ok := b.Answer(ask(said, languageOf(said), deviceTools())); ok {
+			t.Errorf("%q is answered by the fast path: %s", said, show(d))
+		}
+	}
+}

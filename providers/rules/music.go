@@ -37,7 +37,7 @@ func isPlayer(t tool) bool {
 // isSong reports whether something that is to be played may be a song.
 func isSong(words string) bool {
 	return !containsAny(" "+words+" ", []string{
-		" game", " chess", " cards", " piano ", " guitar ", " football ", " tennis ", " with me ", " role ", " part ", " news ", " video", " movie ", " film ", " story", " joke",
-		"故事", "笑话", "新闻", "天气", "游戏", "电影", "视频", "相声", "你", "广播", "戏",
+		" game", " podcast", " audiobook", " radio ", " episode", " questions ", " show ", " book ", " playlist ", " station ", " chess", " cards", " piano ", " guitar ", " football ", " tennis ", " with me ", " role ", " part ", " news ", " video", " movie ", " film ", " story", " joke",
+		"故事", "笑话", "新闻", "天气", "游戏", "电影", "视频", "相声", "你", "广播", "戏", "播客", "有声书", "节目", "电台", "完", "时", "失败", "结束", "中", "不", "音量",
 	})
 }
