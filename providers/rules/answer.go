@@ -143,6 +143,9 @@ func operand(words string) string {
 	} {
 		words = strings.ReplaceAll(words, unit, "")
 	}
+	if count, thing, ok := strings.Cut(words, "个"); ok && thing != "" && !strings.ContainsAny(thing, "0123456789一二三四五六七八九十") {
+		words = count // 三十个苹果
+	}
 	return strings.NewReplacer("a hundred", "100", "a thousand", "1000").Replace(strings.TrimSuffix(words, "个"))
 }
 

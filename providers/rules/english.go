@@ -215,8 +215,6 @@ func englishNumber(words []string) (number string, used int) {
 	switch {
 	case strings.Trim(first, "0123456789") == "", pointed.MatchString(first) && strings.Trim(first, "0123456789.") == "":
 		return first, 1
-	case first == "a" && second == "hundred":
-		return "100", 2
 	case first == "hundred":
 		return "100", 1
 	case (first == "a" || first == "an") && (second == "minute" || second == "hour" || second == "second"):
@@ -224,10 +222,13 @@ func englishNumber(words []string) (number string, used int) {
 	case first == "oh":
 		return "", 0
 	}
-	if _, isNumber := spoken.Number(first); !isNumber {
+	words = slices.Clone(words[:min(len(words), 12)])
+	if first == "a" && (second == "hundred" || second == "thousand") { // and twenty
+		words[0] = "one"
+	} else if _, isNumber := spoken.Number(first); !isNumber {
 		return "", 0
 	}
-	joined := strings.Join(words[:min(len(words), 12)], " ")
+	joined := strings.Join(words, " ")
 	decimal, rest, ok := spoken.LeadingDecimal(joined)
 	if !ok || rest != "" && rest[0] != ' ' {
 		return "", 0

@@ -157,3 +157,55 @@ func TestFastPathStaysNarrow(t *testing.T) {
 		}
 	}
 }
+
+// TestSpokenSums: every number up to 2999 is read as it is said, also in a sum.
+func TestSpokenSums(t *testing.T) {
+	small := strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
+	tens := strings.Fields("- - twenty thirty forty fifty sixty seventy eighty ninety")
+	var say func(n int, and string) string
+	say = func(n int, and string) string {
+		switch rest := ""; {
+		case n < 20:
+			return small[n]
+		case n < 100:
+			if n%10 > 0 {
+				rest = " " + small[n%10]
+			}
+			return tens[n/10] + rest
+		case n < 1000:
+			if n%100 > 0 {
+				rest = and + say(n%100, and)
+			}
+			return small[n/100] + " hundred" + rest
+		default:
+			if n%1000 > 0 {
+				rest = " " + say(n%1000, and)
+				if n%1000 < 100 {
+					rest = and + say(n%1000, and)
+				}
+			}
+			return small[n/1000] + " thousand" + rest
+		}
+	}
+	k := english(everything)
+	for n := range 3000 {
+		for _, and := range []string{" ", " and "} {
+			said := say(n, and)
+			if got := strings.Join(k.englishWords(said+" times three"), " "); got != fmt.Sprintf("<%d> times <3>", n) {
+				t.Fatalf("%s: %s", said, got)
+			}
+		}
+	}
+	b := newBrain(t, false)
+	for said, want := range map[string]string{
+		"ten percent of a hundred and twenty": "12", "what's a thousand minus a hundred and one": "899", "two hundred and two plus two": "204", "one hundred and five and one hundred and six": "211",
+		"twenty two times two": "44", "four times four": "16", "two plus two": "4", "what is two times four": "8", "four hundred divided by two": "200", "three point two five plus one": "4.25", "minus five plus two": "-3",
+		"六百零五加五": "610", "一千零一减二": "999", "两百二加三十": "250", "十五乘以十五": "225", "零点五加零点二五": "0.75", "负五加二": "-3", "一万二加三千": "15000", "三百六除以十二": "30",
+	} {
+		if in, ok := b.understand(said, householdTime.Location(), everything); !ok || in.act != actSum {
+			t.Errorf("%s: %+v", said, in)
+		} else if got, _ := in.answer(householdTime, text.English); got != "That is "+want+"." {
+			t.Errorf("%s: %s, want %s", said, got, want)
+		}
+	}
+}

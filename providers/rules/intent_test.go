@@ -247,7 +247,7 @@ func TestChineseNegatives(t *testing.T) {
 
 func TestEnglishNumbers(t *testing.T) {
 	for said, want := range map[string]string{
-		"thirty five": "<35>", "zero": "<0>", "one hundred": "<100>", "a hundred percent": "<100%>", "twenty": "<20>",
+		"thirty five": "<35>", "a hundred and twenty": "<120>", "a thousand": "<1000>", "two hundred and fifty": "<250>", "three point five": "<3.5>", "zero": "<0>", "one hundred": "<100>", "a hundred percent": "<100%>", "twenty": "<20>",
 		"nineteen minutes": "<19> minutes", "two thirty": "to <30>", "four five minutes": "for <5> minutes",
 		"set two": "set <2>", "twenty thirty": "<20> <30>", "an hour": "<1> hour", "half an hour": "<30> minutes",
 		"7": "<7>", "123456": "<123456>", "thirty ten": "<30> <10>", "a lamp": "a lamp",

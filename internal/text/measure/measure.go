@@ -215,7 +215,7 @@ func fraction(words string) (rest string, part float64) {
 		return "", 0.5
 	}
 	signs := []rune(words)
-	if len(signs) == 0 || len(signs) > 2 {
+	if len(signs) == 0 || len(signs) > 2 || signs[len(signs)-1] == '两' { // 两斤三两
 		return words, 0
 	}
 	scale := 0.1
