@@ -56,14 +56,14 @@ func weigh(tab *browsertest.Tab, address string) (w weight) {
 
 // heavy are pages that may weigh more: Talk has sound and tools, and a conversation draws each of its turns.
 var heavy = map[string]weight{
-	"talk":                      {script: 40 << 10, cold: 12},
+	"talk":                      {script: 40 << 10, cold: 11},
 	"conversations/" + keptTalk: {html: 80 << 10},
 }
 
 // weighed opens a page, which is not heavier than its budget, and asks for nothing but itself when it was looked at before.
 func weighed(t *testing.T, tab *browsertest.Tab, path, address string) {
 	t.Helper()
-	w, most := weigh(tab, address), weight{html: 40 << 10, css: 25 << 10, script: 20 << 10, cold: 7, warm: 1}
+	w, most := weigh(tab, address), weight{html: 40 << 10, css: 25 << 10, script: 20 << 10, cold: 6, warm: 1}
 	if other, ok := heavy[path]; ok {
 		most.html, most.script, most.cold = max(most.html, other.html), max(most.script, other.script), max(most.cold, other.cold)
 	}

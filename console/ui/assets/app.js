@@ -1,6 +1,5 @@
 // On every page: forms are sent without losing what was typed.
-import { html, swap } from "./page.js";
-import { follow } from "./live.js";
+import { follow, html, swap } from "./page.js";
 
 const body = document.body;
 const here = () => location.href.split("#")[0];
