@@ -149,7 +149,7 @@ func TestTokenStreams(t *testing.T) {
 	}
 	all := names(t, field(t, r.do("GET", "/api/mcp/tools", "", bearer("t-all")).body, "tools"))
 	got := names(t, field(t, r.do("GET", "/api/mcp/tools", "", bearer("t-time")).body, "tools"))
-	if !slices.Contains(all, "bare") || slices.Contains(got, "bare") || len(got) != 3 {
+	if !slices.Contains(all, "bare") || slices.Contains(got, "bare") || len(got) != 4 {
 		t.Errorf("all %d tools, time: %v", len(all), got)
 	}
 	if a := r.do("GET", "/api/mcp/tools/streams", "", bearer("t-time")); field(t, a.body, "count") != 1.0 {
