@@ -48,7 +48,7 @@ type Preset struct {
 // Source tells what the page shows, and does what people decide on it. Its methods may be called at the same time.
 type Source interface {
 	HasOwner(ctx context.Context) bool
-	Speakers(ctx context.Context) []Speaker
+	Speakers(ctx context.Context, most int) (newest []Speaker, more bool)
 	Accept(ctx context.Context, by account.Person, id string) error
 	Addresses() []string // that speakers can be given, the likeliest first
 	// Shut lists the addresses of this machine in its networks at which the server does not listen; local says that it
@@ -117,6 +117,7 @@ type state struct {
 	Step      string
 	Steps     []mark
 	Speakers  []Speaker
+	More      bool // speakers than these have called
 	Addresses []string
 	Local     bool     // no speaker can reach the server
 	Shut      []string // addresses that it would have
@@ -152,9 +153,10 @@ func (p *Page) state(r *http.Request, step string) state {
 	case "owner":
 		s.Zone = p.from.Zone()
 	case "speakers":
-		s.Speakers = p.from.Speakers(r.Context())
+		s.Speakers, s.More = p.from.Speakers(r.Context(), ui.PageRows)
 	case "address":
-		s.Speakers, s.Addresses = p.from.Speakers(r.Context()), p.from.Addresses()
+		s.Addresses = p.from.Addresses()
+		s.Speakers, s.More = p.from.Speakers(r.Context(), ui.PageRows)
 		if s.Shut, s.Port, s.Local = p.from.Shut(); len(s.Addresses) > 0 && !s.Local {
 			s.Code = ui.QROf(s.Addresses[0])
 		}

@@ -335,18 +335,21 @@ type setupOf struct{ *App }
 func (a setupOf) HasOwner(ctx context.Context) bool { return a.accounts.HasOwner(ctx) }
 
 // Speakers lists the devices that have called and are nobody's, the newest first.
-func (a setupOf) Speakers(ctx context.Context) (all []setup.Speaker) {
-	whose := deviceOwner(a.stored)
-	for _, k := range a.book.List() {
+func (a setupOf) Speakers(ctx context.Context, most int) (all []setup.Speaker, more bool) {
+	whose, known := deviceOwner(a.stored), a.book.List()
+	slices.SortFunc(known, func(x, y identity.Known) int { return y.Seen.Compare(x.Seen) })
+	for _, k := range known {
 		if k.State != identity.Newcomer.String() && k.State != identity.Paired.String() {
 			continue
 		}
 		if owner, err := whose(ctx, k.ID); err == nil && owner == "" {
+			if len(all) == most {
+				return all, true
+			}
 			all = append(all, setup.Speaker{ID: k.ID, Board: k.Board, Code: k.Code, Remote: k.Remote, Seen: k.Seen})
 		}
 	}
-	slices.SortFunc(all, func(x, y setup.Speaker) int { return y.Seen.Compare(x.Seen) })
-	return all
+	return all, false
 }
 
 // Accept makes a device that has called a person's.

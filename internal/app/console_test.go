@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -152,6 +153,31 @@ func TestAddressesOfSpeakers(t *testing.T) {
 			t.Errorf("%s: %.3000s", listen, body)
 		}
 		a.Close()
+	}
+}
+
+// TestManySpeakersCall: the setup lists those that called last, fifty of them, and says that there are more.
+func TestManySpeakersCall(t *testing.T) {
+	a, h := builtApp(t, t.TempDir(), "auth: {pairing: open}")
+	defer a.Close()
+	c := owned(t, a, h)
+	for i := range 53 {
+		if i == 50 {
+			if body := c.ask("/console/setup/speakers", nil).Body.String(); strings.Count(body, `name="mine"`) != 50 || strings.Contains(body, "There are more") {
+				t.Errorf("of 50 are shown:\n%.2000s", body)
+			}
+		}
+		ota := httptest.NewRequest(http.MethodPost, "/xiaozhi/ota/", strings.NewReader(`{"board":{"type":"box"}}`))
+		ota.Host, ota.RemoteAddr = "192.168.1.2:8000", fmt.Sprintf("192.168.1.%d:5000", 40+i)
+		ota.Header = http.Header{"Device-Id": {fmt.Sprintf("24:6f:28:aa:11:%02d", i)}, "Client-Id": {fmt.Sprintf("7f0c6a9e-1111-4222-8333-4444555566%02d", i)}, "Content-Type": {"application/json"}}
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, ota); w.Code != 200 {
+			t.Fatal(w.Code, w.Body)
+		}
+	}
+	body := c.ask("/console/setup/speakers", nil).Body.String()
+	if n := strings.Count(body, `name="mine"`); n != 50 || !strings.Contains(body, "There are more") || !strings.Contains(body, `value="24:6f:28:aa:11:52"`) {
+		t.Errorf("%d of 53 are shown:\n%.2000s", n, body)
 	}
 }
 
