@@ -92,7 +92,7 @@ const (
 // MemoryArgs ask to remember something, to tell what is remembered, or to forget it.
 type MemoryArgs struct {
 	Action MemoryAction `json:"action"`
-	Text   string       `json:"text,omitempty"` // remember: what. recall, forget: words of it; "": everything, and what was remembered last
+	Text   string       `json:"text,omitempty"` // remember: what. recall, forget: words of it; "": everything, and what was spoken of last
 }
 
 // DecodeArgs reads the arguments that a CallHandler carries: a T, or anything that has T's

@@ -130,6 +130,9 @@ func (a *answer) accept(c *Change, owner Owner, lang text.Lang, known []Fact, sa
 				continue // nobody has said so
 			}
 		}
+		if forgotten(words, source.Seq, said) {
+			continue
+		}
 		f := Fact{
 			ID: newID(), Owner: owner, Person: person(found.Who), Text: words, Keys: oneLine(found.Keys, MaxText), Lang: lang,
 			Talk: c.Talk, Turn: source.ID, At: source.At, Sure: percent(found.Sure),
@@ -166,6 +169,26 @@ func (c *Change) add(f Fact, known []Fact) bool {
 		c.Replace[old] = by
 	}
 	return true
+}
+
+// forgotten reports whether the user had a fact of a turn forgotten in a later one: half of its words are in the reply to that.
+func forgotten(words string, seq int, said []Said) bool {
+	of := terms(words)
+	for _, t := range said {
+		if !t.Forgets || t.Seq < seq {
+			continue
+		}
+		named, all, shared := terms(t.Reply), 0.0, 0.0
+		for term, weight := range of {
+			if all += weight; named[term] > 0 {
+				shared += weight
+			}
+		}
+		if 2*shared >= all {
+			return true
+		}
+	}
+	return false
 }
 
 // person is a name that a model has found; what stands for anybody is none.

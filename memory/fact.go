@@ -77,6 +77,8 @@ type Said struct {
 	Lang  text.Lang
 	Heard string // the user's words; "": the device spoke by itself
 	Reply string // what the user heard
+
+	Forgets bool // the user had something forgotten, which the reply names
 }
 
 // Change is what was learned. It is written as a whole.

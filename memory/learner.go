@@ -174,6 +174,9 @@ func (l *learner) read(ctx context.Context, t Talk, said []Said, known Known, mo
 	}
 	for _, turn := range said {
 		for _, s := range statements(turn.Heard) {
+			if forgotten(s.text, turn.Seq, said) {
+				continue
+			}
 			c.add(Fact{
 				ID: l.o.NewID(), Owner: t.Owner, Text: s.text, Keys: s.keys, Slot: s.slot, Lang: lang, Talk: t.ID, Turn: turn.ID, At: turn.At, Sure: sureByRules,
 			}, known.Facts)

@@ -372,6 +372,21 @@ func TestNoOrders(t *testing.T) {
 	})
 }
 
+// TestForgottenInTheTalk: what the user has had forgotten in a talk is not learned from that talk afterwards.
+func TestForgottenInTheTalk(t *testing.T) {
+	answer := `{"facts":[{"text":"The key is under the mat.","turn":1},{"text":"The user likes tea.","turn":2}]}`
+	for _, answers := range [][]string{nil, {answer}} {
+		inTime(t, answers, func(r *rig) {
+			r.shelf.say("c", kitchen, "remember the key is under the mat. I live in Ulm.", "I like tea", "forget where the key is", "and where I live")
+			said := r.shelf.said["c"]
+			said[2].Forgets, said[2].Reply = true, "OK, I have forgotten this: The key is under the mat."
+			said[3].Forgets, said[3].Reply = true, "OK, I have forgotten this: The user lives in Ulm."
+			r.over()
+			r.want(kitchen, "The user likes tea.")
+		})
+	}
+}
+
 // TestModes: an agent that keeps a summary alone, or nothing, learns no facts.
 func TestModes(t *testing.T) {
 	for mode, want := range map[Mode]string{Summed: "tea", Nothing: ""} {

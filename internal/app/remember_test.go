@@ -29,8 +29,10 @@ func remembering(learned string) *providertest.LLM {
 			return call("remember", `{"text":"The key is under the mat."}`)
 		case words == "what do you know":
 			return call("recall_memory", `{}`)
-		case words == "forget that":
+		case words == "forget the key":
 			return call("forget_memory", `{"about":"key"}`)
+		case words == "forget that":
+			return call("forget_memory", `{}`)
 		case words == "forget everything":
 			return call("erase_memory", `{}`)
 		}
@@ -139,8 +141,11 @@ func TestMemoryByVoice(t *testing.T) {
 			{"remember the key", "OK, I will remember: The key is under the mat."},
 			{"remember the key", "I know that already: The key is under the mat."},
 			{"what do you know", "I remember this: The key is under the mat."},
+			{"forget the key", "OK, I have forgotten this: The key is under the mat."},
+			{"forget the key", "I remember nothing like that."},
+			{"forget that", "OK, I have forgotten our conversation."},
+			{"remember the key", "OK, I will remember: The key is under the mat."},
 			{"forget that", "OK, I have forgotten this: The key is under the mat."},
-			{"forget that", "I remember nothing like that."},
 			{"remember the key", "OK, I will remember: The key is under the mat."},
 			{"forget everything", "Shall I really erase the memory? Please say yes or no."},
 			{"no", "OK, I will not do it."},

@@ -45,6 +45,7 @@ type recall struct {
 
 	mu    sync.Mutex
 	open  map[string]*memory.Profile // by agent
+	last  *memory.Fact               // that was remembered or told last in this conversation; nil: none was
 	ended bool
 }
 
@@ -133,8 +134,12 @@ func (r *recall) handle(from feature.Caller, args any) (think.Handled, error) {
 	if p == nil || r.mode(agent) != memory.Whole {
 		return r.say(from, prompts.MemoryOff), nil
 	}
-	if a.Action == mcp.MemoryForgetAll {
+	switch {
+	case a.Action == mcp.MemoryForgetAll:
 		r.Forget(from.Turn)
+	case a.Action == mcp.MemoryForget && a.Text == "" && r.lastOne() == nil: // what was said just now, which nobody has read yet
+		r.Forget(from.Turn)
+		return r.say(from, prompts.Forgotten), nil
 	}
 	return think.Handled{Finish: func(ctx context.Context) (think.Handled, error) {
 		did, err := r.order(ctx, from, a, p, agent)
@@ -158,13 +163,15 @@ func (r *recall) order(ctx context.Context, from feature.Caller, a mcp.MemoryArg
 		case err != nil:
 			return think.Handled{}, err
 		case known:
+			r.mention(&f)
 			return r.say(from, prompts.RememberedAlready, "fact", bare(f.Text)), nil
 		}
+		r.mention(&f)
 		return r.say(from, prompts.Remembered, "fact", bare(f.Text)), nil
 	case mcp.MemoryRecall:
 		return r.tell(ctx, from, a.Text, p)
 	case mcp.MemoryForget:
-		f, err := meant(ctx, a.Text, p)
+		f, err := r.meant(ctx, a.Text, p)
 		switch {
 		case err != nil:
 			return think.Handled{}, err
@@ -174,6 +181,7 @@ func (r *recall) order(ctx context.Context, from feature.Caller, a mcp.MemoryArg
 		if err := r.book.Forget(ctx, owner, f.ID); err != nil && !errors.Is(err, memory.ErrUnknown) {
 			return think.Handled{}, err
 		}
+		r.mention(nil)
 		return r.say(from, prompts.MemoryForgot, "fact", bare(f.Text)), nil
 	case mcp.MemoryForgetAll:
 		n, err := r.book.ForgetAll(ctx, memory.Owner{Device: r.device})
@@ -209,29 +217,35 @@ func (r *recall) tell(ctx context.Context, from feature.Caller, about string, p 
 	for _, f := range facts[:min(len(facts), mostTold)] {
 		told = append(told, bare(f.Text))
 	}
+	if len(told) == 1 {
+		r.mention(&facts[0])
+	}
 	return r.say(from, prompts.MemoryList, "facts", strings.Join(told, from.Lang.Pick("；", "; "))), nil
 }
 
-// meant finds the fact that words name; without any, the one that was learned last. nil: there is none.
-func meant(ctx context.Context, words string, p *memory.Profile) (*memory.Fact, error) {
-	if words != "" {
-		found, err := p.Find(ctx, words, 1)
-		if err != nil || len(found) == 0 {
-			return nil, err
-		}
-		return &found[0], nil
+// mention notes the fact that is spoken of: what “that” means. nil: none.
+func (r *recall) mention(f *memory.Fact) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = f
+}
+
+func (r *recall) lastOne() *memory.Fact {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+// meant finds the fact that words name; without any, the one that was spoken of last. nil: there is none.
+func (r *recall) meant(ctx context.Context, words string, p *memory.Profile) (*memory.Fact, error) {
+	if words == "" {
+		return r.lastOne(), nil
 	}
-	k, err := p.Known(ctx)
-	if err != nil || len(k.Facts) == 0 {
+	found, err := p.Find(ctx, words, 1)
+	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	last := &k.Facts[0]
-	for i := range k.Facts {
-		if k.Facts[i].At.After(last.At) {
-			last = &k.Facts[i]
-		}
-	}
-	return last, nil
+	return &found[0], nil
 }
 
 // say says a phrase, which is also what the model is told.
