@@ -174,6 +174,9 @@ func (b *Book) Remember(ctx context.Context, f Fact) (kept Fact, known bool, err
 	if len(terms(f.Text)) == 0 {
 		return Fact{}, false, ErrEmpty
 	}
+	if told := statements(f.Text); len(told) == 1 { // it says it of a third person
+		f.Text, f.Slot, f.Keys = told[0].text, told[0].slot, told[0].keys
+	}
 	p := b.Open(f.Owner)
 	defer b.Leave(p)
 	k, err := p.Known(ctx)
@@ -186,9 +189,6 @@ func (b *Book) Remember(ctx context.Context, f Fact) (kept Fact, known bool, err
 		}
 	}
 	f.ID, f.At, f.Told, f.Sure = b.o.NewID(), time.Now(), true, 100
-	if told := statements(f.Text); len(told) == 1 {
-		f.Slot, f.Keys = told[0].slot, told[0].keys
-	}
 	c := Change{Owner: f.Owner, Add: []Fact{f}, Replace: replaced(k.Facts, f)}
 	if err := b.o.Store.Write(ctx, c); err != nil {
 		return Fact{}, false, fmt.Errorf("keep what is to be remembered: %w", err)

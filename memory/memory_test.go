@@ -457,7 +457,7 @@ func TestRemember(t *testing.T) {
 		keep("My name is Ann.")
 		time.Sleep(time.Second)
 		keep("my name is Anna.")
-		r.want(kitchen, "my name is Anna.", "The key is under the mat.")
+		r.want(kitchen, "The user's name is Anna.", "The key is under the mat.")
 		if found, err := p.Find(r.Context(), "where are the keys", 3); err != nil || len(found) != 1 || found[0].ID != first.ID {
 			t.Errorf("%+v %v", found, err)
 		}
@@ -467,7 +467,7 @@ func TestRemember(t *testing.T) {
 		if err := r.Forget(r.Context(), kitchen, first.ID); err != nil {
 			t.Error(err)
 		}
-		if n := p.Notes(r.Context(), "", true); n.Always != `{"facts":["my name is Anna."]}` {
+		if n := p.Notes(r.Context(), "", true); n.Always != `{"facts":["The user's name is Anna."]}` {
 			t.Error(n.Always)
 		}
 		if n, err := r.ForgetAll(r.Context(), Owner{Device: "kitchen"}); n != 1 || err != nil {
@@ -477,6 +477,19 @@ func TestRemember(t *testing.T) {
 			t.Errorf("%+v", n)
 		}
 	})
+}
+
+// TestSpoken: a fact is told to whom it is about.
+func TestSpoken(t *testing.T) {
+	for text, want := range map[string]string{
+		"The user's name is Anna.": "your name is Anna", "The user lives in Ulm.": "you live in Ulm", "The user is 40 years old.": "you are 40 years old",
+		"The user does not like tea.": "you do not like tea", "Ann says that the user has a dog.": "Ann says that you have a dog", "The user carries, watches and misses the user.": "you carry, watches and misses you",
+		"用户的猫叫豆豆。": "你的猫叫豆豆", "The key is under the mat!": "The key is under the mat",
+	} {
+		if got := (&Fact{Text: text}).Spoken(); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
 }
 
 // TestSlowStore: a turn does not wait for a store that does not answer.

@@ -44,7 +44,7 @@ func newHome(t *testing.T, lang text.Lang) *home {
 		}
 	}
 	now := func() time.Time { return householdTime }
-	own := local.New(local.Options{Now: now, Music: local.NewMusic(dir)})
+	own := local.New(local.Options{Now: now, Music: local.NewMusic(dir), Memory: true})
 	if err := own.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

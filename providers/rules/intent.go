@@ -58,10 +58,16 @@ const (
 	actStatus  act = "status"
 	actPhoto   act = "photo"
 	actForget  act = "forget" // what was said
-	actExit    act = "exit"
-	actHello   act = "hello"
-	actThanks  act = "thanks"
-	actWho     act = "who"
+
+	actRemember act = "remember" // something for good
+	actRecall   act = "recall"   // what is remembered
+	actUnlearn  act = "unlearn"  // one thing that is remembered
+	actErase    act = "erase"    // everything that is remembered
+
+	actExit   act = "exit"
+	actHello  act = "hello"
+	actThanks act = "thanks"
+	actWho    act = "who"
 )
 
 // level names a quantity that can be set, raised and lowered.

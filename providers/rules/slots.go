@@ -28,6 +28,8 @@ var chineseSlots = []string{
 	"<year>", `(?P<year>[0-9零〇一二三四五六七八九]{4}年?|今年|明年|后年|去年|前年)`,
 	"<song>", `(?P<song>.{1,20}?)`,
 	"<place>", `(?P<place>[^今明后天现外]{2,8}?)`,
+	"<fact>", `(?P<fact>.{2,80})`,
+	"<about>", `(?P<about>.{1,20}?)`,
 }
 
 var englishSlots = map[string]string{
@@ -43,6 +45,8 @@ var englishSlots = map[string]string{
 	"<year>":   `(?P<year>(?:<\d+> ){1,2}|(?:this|next|last) year )`,
 	"<song>":   `(?P<song>(?:\S+ ){1,12}?)`,
 	"<place>":  `(?P<place>(?:\S+ ){1,4}?)`,
+	"<fact>":   `(?P<fact>(?:\S+ ){2,40})`,
+	"<about>":  `(?P<about>(?:\S+ ){1,8}?)`,
 }
 
 // take notes the words of a named group.
@@ -75,6 +79,8 @@ func (in *intent) complete(now time.Time, said string) bool {
 	case actAgain:
 		_, ok := lunar.Find(trimDay(in.slots["day"]), now)
 		return ok
+	case actRemember:
+		return isFact(in.slots["fact"])
 	case actPlay:
 		return isSong(in.slots["song"])
 	case actTimer:

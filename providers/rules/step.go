@@ -132,8 +132,16 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.snooze(in)
 	case actPhoto:
 		return r.look()
+	case actRemember:
+		return r.memory("text", in.slots["fact"], "remember")
+	case actRecall:
+		return r.memory("about", in.slots["about"], "recall")
+	case actUnlearn:
+		return r.memory("about", in.slots["about"], "forget", "memory")
+	case actErase:
+		return r.memory("", "", "erase")
 	case actForget:
-		if t, ok := find(r.tools, func(t tool) bool { return t.has("forget") && t.free() }); ok {
+		if t, ok := find(r.tools, func(t tool) bool { return t.has("forget") && !t.has("memory") && t.free() }); ok {
 			return r.call(t, nil)
 		}
 	case actExit:

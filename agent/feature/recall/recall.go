@@ -164,10 +164,10 @@ func (r *recall) order(ctx context.Context, from feature.Caller, a mcp.MemoryArg
 			return think.Handled{}, err
 		case known:
 			r.mention(&f)
-			return r.say(from, prompts.RememberedAlready, "fact", bare(f.Text)), nil
+			return r.say(from, prompts.RememberedAlready, "fact", f.Spoken()), nil
 		}
 		r.mention(&f)
-		return r.say(from, prompts.Remembered, "fact", bare(f.Text)), nil
+		return r.say(from, prompts.Remembered, "fact", f.Spoken()), nil
 	case mcp.MemoryRecall:
 		return r.tell(ctx, from, a.Text, p)
 	case mcp.MemoryForget:
@@ -182,7 +182,7 @@ func (r *recall) order(ctx context.Context, from feature.Caller, a mcp.MemoryArg
 			return think.Handled{}, err
 		}
 		r.mention(nil)
-		return r.say(from, prompts.MemoryForgot, "fact", bare(f.Text)), nil
+		return r.say(from, prompts.MemoryForgot, "fact", f.Spoken()), nil
 	case mcp.MemoryForgetAll:
 		n, err := r.book.ForgetAll(ctx, memory.Owner{Device: r.device})
 		if err != nil {
@@ -215,7 +215,7 @@ func (r *recall) tell(ctx context.Context, from feature.Caller, about string, p 
 	}
 	var told []string
 	for _, f := range facts[:min(len(facts), mostTold)] {
-		told = append(told, bare(f.Text))
+		told = append(told, f.Spoken())
 	}
 	if len(told) == 1 {
 		r.mention(&facts[0])
@@ -253,6 +253,3 @@ func (r *recall) say(from feature.Caller, id string, args ...string) think.Handl
 	words := r.Env().Texts.Phrase(id, string(from.Lang), args...)
 	return think.Handled{Say: words, Result: words}
 }
-
-// bare is a fact as part of a sentence.
-func bare(s string) string { return strings.TrimRight(strings.TrimSpace(s), ".。!！;； ") }
