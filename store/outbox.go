@@ -86,6 +86,12 @@ func (t *Outbox) Change(ctx context.Context, was, now Parcel) error {
 	return err
 }
 
+// Prolong moves the end of what may wait for at least a time to a later one.
+func (t *Outbox) Prolong(ctx context.Context, least time.Duration, until time.Time) (int64, error) {
+	return t.db.exec(ctx, "UPDATE outbox SET ends_at = $1 WHERE state = 'waiting' AND ends_at > $2 AND ends_at < $3 AND ends_at - at >= $4",
+		until.UnixMilli(), t.db.clock().UnixMilli(), until.UnixMilli(), least.Milliseconds())
+}
+
 // Expire ends what has waited too long, and returns how much that was.
 func (t *Outbox) Expire(ctx context.Context) (int64, error) {
 	return t.db.exec(ctx, "UPDATE outbox SET state = 'expired' WHERE state = 'waiting' AND ends_at <= $1", t.db.clock().UnixMilli())

@@ -193,3 +193,37 @@ func (t *Audit) List(ctx context.Context, p Page) ([]Act, error) {
 func (t *Audit) Trim(ctx context.Context, before time.Time) (int64, error) {
 	return t.db.exec(ctx, "DELETE FROM audit WHERE at < $1", before.UnixMilli())
 }
+
+// Switch is something that somebody has switched on beside the settings.
+type Switch struct {
+	Name   string
+	EndsAt time.Time // zero: it is on until somebody switches it off
+	By     string    // name of who has switched it on
+	At     time.Time
+}
+
+const switchColumns = "name, ends_at, by_name, at"
+
+func (s *Switch) fields() []any {
+	return []any{text{&s.Name}, stamp{&s.EndsAt}, maybe{&s.By}, stamp{&s.At}}
+}
+
+// Switches is the table of what is switched on.
+type Switches struct{ db *database }
+
+// Put keeps a switch in place of the one of its name.
+func (t *Switches) Put(ctx context.Context, s Switch) error {
+	s.At = orNow(s.At, t.db.clock)
+	_, err := t.db.exec(ctx, insert("switches", switchColumns)+" ON CONFLICT (name) DO UPDATE SET "+replace(switchColumns), s.fields()...)
+	return err
+}
+
+// Get returns the switch of a name, or [ErrNotFound]: it is off.
+func (t *Switches) Get(ctx context.Context, name string) (Switch, error) {
+	return first[Switch](ctx, t.db.read, "SELECT "+switchColumns+" FROM switches WHERE name = $1", name)
+}
+
+// Delete switches off what has a name, or returns [ErrNotFound].
+func (t *Switches) Delete(ctx context.Context, name string) error {
+	return t.db.execOne(ctx, "DELETE FROM switches WHERE name = $1", name)
+}

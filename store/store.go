@@ -76,6 +76,7 @@ type Tables struct {
 	Agents        *Agents
 	Settings      *Settings
 	Secrets       *Secrets
+	Switches      *Switches
 	Audit         *Audit
 }
 
@@ -119,7 +120,7 @@ func tablesOf(db *database) Tables {
 		Devices: &Devices{db}, Reminders: &Reminders{db}, Outbox: &Outbox{db}, Memories: &Memories{db},
 		Conversations: &Conversations{db}, Turns: &Turns{db}, Talks: &Talks{db}, Recordings: &Recordings{db},
 		Users: &Users{db}, Sessions: &Sessions{db}, Invites: &Invites{db}, APITokens: &APITokens{db},
-		Agents: &Agents{db}, Settings: &Settings{db}, Secrets: &Secrets{db}, Audit: &Audit{db},
+		Agents: &Agents{db}, Settings: &Settings{db}, Secrets: &Secrets{db}, Switches: &Switches{db}, Audit: &Audit{db},
 	}
 }
 

@@ -105,6 +105,7 @@ var rules = []rule{
 	{"internal/certificate", "internal/private internal/text/message", "what browsers are shown by HTTPS: it knows no server"},
 	{"internal/memories", "memory internal/text store", "what is remembered, in the store"},
 	{"internal/letters", "agent/feature/mail internal/text store", "what devices are to be told in the store"},
+	{"internal/quiet", "store", "whether devices are quiet, whoever asks"},
 	{"internal/recording", "audio audio/file store", "the sound of turns on the disk"},
 	{"internal/config", ". connection/identity providers/catalog providers/service internal/private internal/text/message internal/timezone mcp mcp/rawjson mcp/external mcp/local mcp/local/web providers", "settings: what can be set, and nothing started"},
 	{"internal/account", "store internal/lru internal/text/message", "who may do what: people, and programs that act for them"},

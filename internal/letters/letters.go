@@ -123,6 +123,12 @@ func (s Stored) Change(ctx context.Context, was, now mail.Letter) (bool, error) 
 	return err == nil, err
 }
 
+// Prolong implements [mail.Store].
+func (s Stored) Prolong(ctx context.Context, least time.Duration, until time.Time) error {
+	_, err := s.table.Prolong(ctx, least, until)
+	return err
+}
+
 // Tidy implements [mail.Store].
 func (s Stored) Tidy(ctx context.Context, before time.Time) error {
 	if _, err := s.table.Expire(ctx); err != nil {

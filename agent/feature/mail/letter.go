@@ -68,6 +68,8 @@ type Store interface {
 	First(ctx context.Context, device string) (Letter, error)
 	// Change puts now in place of was, if that still has its fate and its tries; changed says so.
 	Change(ctx context.Context, was, now Letter) (changed bool, err error)
+	// Prolong moves the end of letters that wait, and may wait for at least a time, to a later one.
+	Prolong(ctx context.Context, least time.Duration, until time.Time) error
 	// Tidy ends what has waited too long, and forgets what is over and was made before a time.
 	Tidy(ctx context.Context, before time.Time) error
 }

@@ -98,6 +98,19 @@ func (m *Memory) Change(_ context.Context, was, now Letter) (bool, error) {
 	return true, nil
 }
 
+// Prolong implements [Store].
+func (m *Memory) Prolong(_ context.Context, least time.Duration, until time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, l := range m.byID {
+		if l.now().Fate == Queued && l.Ends.Before(until) && l.Ends.Sub(l.Made) >= least {
+			l.Ends = until
+			m.byID[id] = l
+		}
+	}
+	return nil
+}
+
 // Tidy implements [Store].
 func (m *Memory) Tidy(_ context.Context, before time.Time) error {
 	m.mu.Lock()

@@ -48,6 +48,7 @@ type Office struct {
 	boxes   map[string]*box // of the devices that are there
 	waiters map[string][]chan struct{}
 	tidied  time.Time
+	held    time.Time // letters are told from then on; zero: at once
 }
 
 // New makes an office. What it does by itself has the values of ctx, and ends with Close.
@@ -98,6 +99,12 @@ func (f *Office) Send(ctx context.Context, l Letter) (Letter, error) {
 	if l.Ends.IsZero() {
 		l.Ends = now.Add(defaultFor)
 	}
+	f.mu.Lock()
+	held := f.held
+	f.mu.Unlock()
+	if later := held.Add(defaultFor); l.Ends.Sub(now) >= defaultFor && l.Ends.Before(later) {
+		l.Ends = later
+	}
 	if last := now.Add(longest); l.Ends.After(last) {
 		l.Ends = last
 	}
@@ -114,6 +121,22 @@ func (f *Office) Send(ctx context.Context, l Letter) (Letter, error) {
 		b.nudge()
 	}
 	return l, nil
+}
+
+// Hold says that letters are told from a time on; zero: at once. Those that may wait for a day or longer wait for a day after
+// it. Others end when whoever has sent them wants it: what is not heard by then is not to be said any more.
+func (f *Office) Hold(until time.Time) {
+	f.mu.Lock()
+	f.held = until
+	f.mu.Unlock()
+	if until.IsZero() {
+		return
+	}
+	f.run(func(ctx context.Context) {
+		if err := f.o.Store.Prolong(ctx, defaultFor, until.Add(defaultFor)); err != nil {
+			f.o.Log.Error("messages may end before quiet mode does", "err", err)
+		}
+	})
 }
 
 // tidy ends and forgets old letters, once an hour. What fails is tried again with the next letter.
