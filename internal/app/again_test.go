@@ -64,7 +64,7 @@ func TestPasswordAgain(t *testing.T) {
 	for _, do := range []string{"test", "save"} {
 		form.Set("do", do)
 		w := c.ask(page, form)
-		if body := w.Body.String(); w.Code != 422 || !strings.Contains(body, "show your password again, here") || strings.Contains(body, pageKey) {
+		if body := w.Body.String(); w.Code != 422 || !strings.Contains(body, "enter your password again here") || strings.Contains(body, pageKey) {
 			t.Errorf("a key, %s: %d\n%.3000s", do, w.Code, body)
 		}
 	}

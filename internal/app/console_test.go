@@ -185,6 +185,7 @@ func TestManySpeakersCall(t *testing.T) {
 func TestLanguageIsKept(t *testing.T) {
 	a, h := builtApp(t, t.TempDir(), "{}")
 	defer a.Close()
+	owned(t, a, h) // else the setup comes first
 	c := &pageClient{t, h, map[string]*http.Cookie{}}
 	c.expect("/console/login?lang=zh", nil, 200, `<html lang="zh">`)
 	c.expect("/console/login", url.Values{"name": {"ann"}, "password": {"wrong"}}, 422, `<html lang="zh">`)
@@ -207,7 +208,7 @@ func TestOwnAccount(t *testing.T) {
 	c.expect("/console/login", url.Values{"name": {"ann"}, "password": {"correct horse battery"}}, 303, "/console/overview")
 	const me = "/console/users/me"
 	c.expect(me, nil, 200, "There are no tokens")
-	c.expect(me, url.Values{"do": {"token"}, "label": {"<b>HA</b>"}, "scope": {"read", "say"}}, 200, "It is shown only now")
+	c.expect(me, url.Values{"do": {"token"}, "label": {"<b>HA</b>"}, "scope": {"read", "say"}}, 200, "It is shown only once")
 	c.expect(me, url.Values{"do": {"token"}, "label": {"x"}, "scope": {"read"}, "days": {"-4"}}, 422, "A number of days")
 	c.expect(me, url.Values{"do": {"token"}, "label": {"x"}, "scope": {"everything"}}, 422, "")
 	c.expect(me, nil, 200, "&lt;b&gt;HA&lt;/b&gt;")
@@ -247,7 +248,7 @@ func TestOwnAccount(t *testing.T) {
 	c.expect("/console/log", nil, 200, "user.disable")
 	c.expect("/console/log?before=x", nil, 400, "")
 	c.expect("/console/costs?from=9999-01-01&to=0001-01-01", nil, 400, "The period must be")
-	c.expect("/console/log/server?level=warn&q=%3Cscript%3E", nil, 200, "no such line")
+	c.expect("/console/log/server?level=warn&q=%3Cscript%3E", nil, 200, "No such line")
 
 	b := &pageClient{t, h, map[string]*http.Cookie{}}
 	b.expect("/console/login", url.Values{"name": {"bob"}, "password": {"correct horse battery"}}, 303, "/console/overview")

@@ -149,7 +149,7 @@ func TestDeviceDay(t *testing.T) {
 	a, h := calledApp(t, "server: {timezone: Asia/Kolkata}")
 	olga := enter(t, a, h, map[string]account.Role{"olga": account.Owner})["olga"]
 	const page = "/console/devices/" + speaker
-	olga.expect(page, nil, 200, "No turn in the last 24 hours.")
+	olga.expect(page, nil, 200, "No turns in the last 24 hours.")
 	now := time.Now()
 	hours := now.Add(-3 * time.Hour)
 	talk := store.NewID()
