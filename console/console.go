@@ -41,7 +41,7 @@ type Parts struct {
 	Watch   func() (done func())                   // is called for each page that is followed, and done at its end
 	Log     *slog.Logger
 
-	Overview overview.Source
+	Overview overview.Options
 	Agents   agents.Options
 	Trials   trials.Options
 	Doctor   doctor.Source

@@ -64,23 +64,50 @@ type Source interface {
 	Today(ctx context.Context, person string) (Today, error)
 }
 
+// Quiet is quiet mode: devices say nothing that nobody has asked for.
+type Quiet struct {
+	On    bool
+	Until time.Time // zero: until somebody switches it off
+	By    string    // name of who has switched it on
+}
+
+// Switch is what quiet mode is switched by. Its methods may be called at the same time.
+type Switch interface {
+	Now() Quiet
+	Begin(r *http.Request, until time.Time) error // zero: until somebody ends it
+	End(r *http.Request) error
+}
+
+// Options of the page. Both must be set.
+type Options struct {
+	From  Source
+	Quiet Switch
+}
+
 // shown is how many connected devices the overview names.
 const shown = 20
 
 // Page shows the overview.
 type Page struct {
-	site *ui.Site
-	from Source
+	site  *ui.Site
+	from  Source
+	quiet Switch
 }
 
 // New returns the page.
-func New(site *ui.Site, from Source) *Page { return &Page{site, from} }
+func New(site *ui.Site, o Options) *Page { return &Page{site, o.From, o.Quiet} }
 
-var anybody = account.Need{Role: account.Viewer, Scope: account.Admin}
+var (
+	anybody = account.Need{Role: account.Viewer, Scope: account.Admin}
+	owners  = account.Need{Role: account.Owner, Scope: account.Admin}
+)
 
 // Routes are those of the page.
 func (p *Page) Routes() []access.Route {
-	return []access.Route{p.site.Page("GET /console/overview", access.Route{Need: anybody}, p.show)}
+	return []access.Route{
+		p.site.Page("GET /console/overview", access.Route{Need: anybody}, p.show),
+		p.site.Page("POST /console/overview/quiet", access.Route{Need: owners}, p.switchQuiet),
+	}
 }
 
 // Topics lists the live parts.
@@ -102,6 +129,7 @@ type state struct {
 	Known     int
 	Problems  []Problem
 	Today     Today
+	Quiet     Quiet
 	Owner     bool
 	May       bool // talk
 }
@@ -109,6 +137,7 @@ type state struct {
 func (p *Page) state(r *http.Request) (s state, err error) {
 	who, ctx := access.PersonOf(r), r.Context()
 	s.Owner, s.May = who.Is(account.Owner), who.Is(account.Member)
+	s.Quiet = p.quiet.Now()
 	person := ""
 	if s.May && !s.Owner {
 		person = who.ID
@@ -142,6 +171,37 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.site.Show(w, r, "overview", ui.Content{Title: p.site.Say(r, "overview/title"), Data: s})
+}
+
+// lengths are how long quiet mode may be switched on; 0: until somebody switches it off.
+var lengths = map[string]time.Duration{"hour": time.Hour, "night": 8 * time.Hour, "on": 0}
+
+// switchQuiet switches quiet mode.
+func (p *Page) switchQuiet(w http.ResponseWriter, r *http.Request) {
+	f, ok := p.site.Form(w, r)
+	if !ok {
+		return
+	}
+	length, on := lengths[f.Get("do")]
+	done, err := "overview/quiet-began", error(nil)
+	switch {
+	case on:
+		var until time.Time
+		if length > 0 {
+			until = time.Now().Add(length)
+		}
+		err = p.quiet.Begin(r, until)
+	case f.Get("do") == "off":
+		done, err = "overview/quiet-ended", p.quiet.End(r)
+	default:
+		p.site.NotFound(w, r)
+		return
+	}
+	if err != nil {
+		p.site.Refused(w, r, err)
+		return
+	}
+	p.site.Done(w, r, "/console/overview#quiet", done)
 }
 
 // Cost returns the price of the turns, with the owner's currency.

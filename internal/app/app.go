@@ -215,6 +215,10 @@ func (a *App) assemble(ctx context.Context) error {
 	a.forces.reminders = book
 	a.outside.letters = officeOf(ctx, a.stored, a.life, a.log, letterChanged(a))
 	a.outside.known = memoriesOf(ctx, a)
+	if err := openQuiet(ctx, a); err != nil {
+		return err
+	}
+	o.Quiet = a.outside.quiet
 	o.Features = features(book, a.outside.letters, musicLibrary{tools.Music}, a.outside.known)
 	a.life.atEnd(o.Devices.Close)
 	a.life.later(func(context.Context) error { return agent.Preload(o) })

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +50,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 	backups := newBackupDesk(a)
 	all, err := console.New(console.Parts{
 		Guard: a.web.guard, Zone: a.forces.zone.Location, Version: Version, Explain: explain, Watch: a.options.Collector.Watch, Log: a.log,
-		Overview: overviewOf{a},
+		Overview: overview.Options{From: overviewOf{a}, Quiet: quietOf{a}},
 		Setup:    setupOf{a},
 		Talk:     talkOf{a},
 		Talks:    conversations.Options{From: a.web.talks, Choices: choicesOf(a)},
@@ -97,6 +98,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		all.Changed(tools.Topic, "")
 		all.Changed(tools.TopicServers, "")
 	})
+	a.outside.quiet.Follow(func() { all.Changed(overview.Topic, "") })
 	a.seen.tail.tell(func() { all.Changed(people.LogTopic, "") })
 	return nil
 }
@@ -235,6 +237,29 @@ func (a overviewOf) Devices(ctx context.Context, person string) (all overview.De
 		all.Connected = append(all.Connected, one)
 	}
 	return all, err
+}
+
+// quietOf is quiet mode as the overview switches it.
+type quietOf struct{ *App }
+
+// Now tells how it is.
+func (a quietOf) Now() overview.Quiet {
+	s := a.outside.quiet.State()
+	return overview.Quiet{On: s.On, Until: s.Until, By: s.By}
+}
+
+// Begin switches it on.
+func (a quietOf) Begin(r *http.Request, until time.Time) error {
+	err := a.outside.quiet.Begin(r.Context(), until, access.PersonOf(r).Name)
+	a.web.guard.Did(r, "server.quiet", "", err)
+	return err
+}
+
+// End switches it off.
+func (a quietOf) End(r *http.Request) error {
+	err := a.outside.quiet.End(r.Context())
+	a.web.guard.Did(r, "server.loud", "", err)
+	return err
 }
 
 // Problems lists what the doctor has found, and devices that wait for somebody.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/quiet"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp"
@@ -40,13 +42,16 @@ type outside struct {
 	devices *directory.Devices
 	calls   *router.Journal        // of all devices, connected or not
 	named   func(id string) string // what a device is called now, which may be another name than when it connected
+	quiet   *quiet.Mode            // whether devices say what nobody has asked for; set before devices connect
 	known   *memory.Book           // what is remembered of people; nil: nothing is
 	letters *mail.Office           // what devices are to be told, connected or not; set before devices connect
 	given   func(name string) bool // whether a device, connected or not, is called so
 }
 
 func newOutside() outside {
+	silence, _ := quiet.Open(context.Background(), nil, slog.New(slog.DiscardHandler)) // of no table: nothing can fail
 	return outside{
+		quiet:   silence,
 		devices: directory.New(), calls: router.NewJournal(), named: func(string) string { return "" }, given: func(string) bool { return false },
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/letters"
 	"xiaozhi/internal/memories"
+	"xiaozhi/internal/quiet"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/uptime"
 	"xiaozhi/internal/wire"
@@ -76,6 +78,31 @@ func memoriesOf(ctx context.Context, a *App) *memory.Book {
 	a.life.later(func(context.Context) error { book.Start(); return nil })
 	return book
 }
+
+// openQuiet opens quiet mode as it was left, after the office of letters, which wait for its end.
+func openQuiet(ctx context.Context, a *App) (err error) {
+	var table *store.Switches
+	if a.stored != nil {
+		table = a.stored.Switches
+	}
+	if a.outside.quiet, err = quiet.Open(ctx, table, a.log); err != nil {
+		return fmt.Errorf("read whether quiet mode is on: %w", err)
+	}
+	hold := func() {
+		state := a.outside.quiet.State()
+		until := state.Until
+		if state.On && until.IsZero() {
+			until = time.Now().Add(untilSwitchedOff)
+		}
+		a.outside.letters.Hold(until)
+	}
+	hold()
+	a.outside.quiet.Follow(hold) // as long as the program runs
+	return nil
+}
+
+// untilSwitchedOff is how long letters are kept for a quiet mode that has no end.
+const untilSwitchedOff = 30 * 24 * time.Hour
 
 // owner returns the key of a device's reminders. A stranger has none.
 func owner(s wire.Session) (key string, known bool) { return s.DeviceID, !s.Unknown }

@@ -170,6 +170,7 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener, safe ...net.L
 	wg.Go(func() { a.book.Run(keep) })
 	wg.Go(func() { watchServices(ctx, a, a.web.console) })
 	wg.Go(func() { a.backUp(ctx) })
+	wg.Go(func() { a.outside.quiet.Run(ctx) })
 	wg.Go(func() {
 		trimmer{store: a.stored, log: a.log}.run(ctx, func() int { return a.base().Store.KeepDays })
 	})
