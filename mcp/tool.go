@@ -2,7 +2,10 @@
 // Sources of tools are in the packages below it, as is the router that offers them to a model.
 package mcp
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Limits on what a device may send us and what we send to it.
 const (
@@ -52,12 +55,13 @@ type Tool struct {
 	Origin      Origin
 	Kind        Kind // as declared; "" when the source declares none
 	Annotations Annotations
-	Source      string // "device", "light", "iot", "local", "external:NAME"
-	Entry       string // of an external server that has dialled in: the name of its token, which several may have
-	Stream      string // the group it is listed under outward
-	Job         bool   // it takes long: the talk goes on, and its result is told when it is there
-	Trusted     bool   // of an external server whose entry says so: it need not tell what it destroys
-	NeedsDevice bool   // it works on a device or its conversation: called from outside it must be told which
+	Source      string        // "device", "light", "iot", "local", "external:NAME"
+	Entry       string        // of an external server that has dialled in: the name of its token, which several may have
+	Stream      string        // the group it is listed under outward
+	Job         bool          // it takes long: the talk goes on, and its result is told when it is there
+	Trusted     bool          // of an external server whose entry says so: it need not tell what it destroys
+	Timeout     time.Duration // of one call, as its source says; 0: as usual
+	NeedsDevice bool          // it works on a device or its conversation: called from outside it must be told which
 
 	// When decides whether a tool of this server is offered beside these tools
 	// of the device, so that the model does not see the same thing twice. nil:

@@ -46,6 +46,7 @@ import (
 	"xiaozhi/internal/timezone"
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/gateway/offer"
 	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
@@ -252,13 +253,14 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 	}
 	a.forces.servers = fleet
 	a.forces.now.Store(&inForce{options: o, limits: limitsOf(cfg)})
-	a.outward(own, fleet, o.Prompts, from)
+	files := offer.NewFiles(filepath.Join(a.options.Data, "tools"), from, a.log)
+	a.outward(own, fleet, o.Prompts, files)
 	if err := a.openBook(ctx, a.records()); err != nil {
 		return err
 	}
 	a.seen.devices.Knows, a.seen.devices.Ours = a.book.Knows, examiner{a}.asksItself
 	a.seen.fleet.SetSources(fleetSources(a))
-	f := &factory{app: a, own: own, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
+	f := &factory{app: a, own: own, files: files, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
 	seen.spare = f.strangers.spare
 	f.calls = router.Options{Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log}
 	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }, a.crew.roster.Forget, a.seen.devices.Log.Forget, a.seen.devices.Sound.Drop, a.seen.fleet.Forget} {

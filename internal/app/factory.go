@@ -26,6 +26,7 @@ import (
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/external"
+	"xiaozhi/mcp/gateway/offer"
 	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/light"
 	"xiaozhi/mcp/local"
@@ -40,6 +41,7 @@ type factory struct {
 	app      *App
 	calls    router.Options // of the tools of all devices, without limits
 	own      *local.Source
+	files    *offer.Files
 	external *external.Set
 	lists    *device.ListCache
 	things   *iot.Cache
@@ -50,7 +52,7 @@ type factory struct {
 // conversation makes the conversation of a session, with the router that it alone uses.
 func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.Source) (connection.Conversation, error) {
 	a, limits := f.app, f.calls
-	sources := append([]mcp.Source{f.own, f.external.For(s.DeviceID)}, devices...)
+	sources := append([]mcp.Source{f.own, f.files, f.external.For(s.DeviceID)}, devices...)
 	if s.Unknown {
 		sources = append([]mcp.Source{f.own}, devices...)
 	}

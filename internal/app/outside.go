@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -31,7 +30,6 @@ import (
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/gateway/offer"
 	"xiaozhi/mcp/router"
-	"xiaozhi/mcp/secret"
 	"xiaozhi/memory"
 	"xiaozhi/prompts"
 )
@@ -174,12 +172,12 @@ func inLanguage(ctx context.Context, err error) error {
 
 // outward makes what is offered to others: the gateway over the devices, our own
 // tools, and those of other people's servers that are passed on.
-func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set, from secret.Sources) {
+func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set, files *offer.Files) {
 	cfg, who := a.cfg, gatewayAccess(a.cfg)
 	who.Account = programs(a.accounts)
 	o := gateway.Options{
 		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Gate: gateOf(cfg), Version: Version, Log: a.log, Zone: a.forces.zone.Location,
-		Offer: offer.Options{Assistant: func() string { return a.base().Agent.Name }, ToolsDir: filepath.Join(a.options.Data, "tools"), Secrets: from},
+		Offer: offer.Options{Assistant: func() string { return a.base().Agent.Name }, Files: files},
 	}
 	if cfg.MCP.AutoRegister {
 		o.Offer.Devices, o.Offer.Local, o.Offer.Prompts = a.outside, own, set

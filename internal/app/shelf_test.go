@@ -13,6 +13,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/sealed"
 	"xiaozhi/mcp/external"
+	"xiaozhi/mcp/gateway/offer"
 )
 
 // TestSecretsOfFiles: files of servers and of tools get sealed secrets from the store, each for its program or host.
@@ -51,7 +52,7 @@ func TestSecretsOfFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(data, "tools", "lamp.yaml"), []byte(tool), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a.outward(nil, nil, nil, from)
+	a.outward(nil, nil, nil, offer.NewFiles(filepath.Join(a.options.Data, "tools"), from, a.log))
 	a.gateway.SetOwner(planted)
 	a.gateway.Start(context.WithoutCancel(t.Context()))
 	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(5 * time.Millisecond) { // the folder is read by another goroutine

@@ -197,7 +197,7 @@ const (
 // send runs the tool until it answers or its time is over.
 func (j *job) send(ctx context.Context) outcome {
 	rt, p := j.router, j.call
-	life, limit := rt.life, callTimeout
+	life, limit := rt.life, cmp.Or(p.Offer.Tool.Timeout, callTimeout)
 	switch {
 	case j.detached:
 		life, limit = ctx, jobTimeout

@@ -1,6 +1,7 @@
 package offer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -9,36 +10,44 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/internal/private"
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/secret"
 )
 
 const folderPoll = time.Second
 
-// folder reads a folder of declarative tools into a registry.
-type folder struct {
-	dir      string
-	secrets  secret.Sources
-	registry *catalog.Registry
-	log      *slog.Logger
-	files    map[string]toolsOf
-	told     string // the last warning about the folder itself
+// Files reads a folder of declarative tools (*.yaml), again when it changes. A [Follower] drives it and offers
+// its tools outward; for conversations it is an [mcp.Source]. The methods of that may be called at the same time.
+type Files struct {
+	dir     string
+	secrets secret.Sources
+	log     *slog.Logger
+	taken   func(*catalog.Part) // gets the tools when they are others; nil: nobody does
+	files   map[string]toolsOf
+	told    string // the last warning about the folder itself
+
+	mu     sync.Mutex
+	looked bool
+	tools  []HTTPTool // checked
 }
 
 type toolsOf struct {
 	stamp string // changes when the file does
-	tools []catalog.Tool
+	tools []HTTPTool
 }
 
-func newFolder(dir string, from secret.Sources, r *catalog.Registry, log *slog.Logger) *folder {
-	return &folder{dir: dir, secrets: from, registry: r, log: log, files: map[string]toolsOf{}}
+// NewFiles makes what reads the folder dir; its files may refer to secrets. A nil log discards.
+func NewFiles(dir string, from secret.Sources, log *slog.Logger) *Files {
+	return &Files{dir: dir, secrets: from, log: cmp.Or(log, slog.New(slog.DiscardHandler)), files: map[string]toolsOf{}}
 }
 
 // follow reads the folder again when it changes, until ctx ends.
-func (f *folder) follow(ctx context.Context) {
+func (f *Files) follow(ctx context.Context) {
 	ticker := time.NewTicker(folderPoll)
 	defer ticker.Stop()
 	for {
@@ -53,7 +62,7 @@ func (f *folder) follow(ctx context.Context) {
 
 // look reads what has changed. A file that cannot be used leaves its last tools
 // in place, and the log says what is wrong with it.
-func (f *folder) look(ctx context.Context) {
+func (f *Files) look(ctx context.Context) {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil && !os.IsNotExist(err) {
 		f.warnOnce("the folder of tools cannot be read", err)
@@ -79,21 +88,89 @@ func (f *folder) look(ctx context.Context) {
 			changed = true
 		}
 	}
-	if changed {
-		p := &catalog.Part{}
-		for _, name := range slices.Sorted(maps.Keys(f.files)) {
-			for _, t := range f.files[name].tools {
-				if err := p.AddTool(t); err != nil { // it was checked when it was read
-					f.log.Warn("tool is not offered outward", "tool", catalog.JoinName(t.Stream, t.Name), "err", err)
-				}
-			}
-		}
-		// A request may be another one behind the same looks.
-		f.registry.Set(catalog.PartFiles, p)
-	}
+	f.publish(changed)
 }
 
-func (f *folder) read(ctx context.Context, name string) (changed bool) {
+// publish makes the tools that were read those on offer.
+func (f *Files) publish(changed bool) {
+	var all []HTTPTool
+	for _, name := range slices.Sorted(maps.Keys(f.files)) {
+		all = append(all, f.files[name].tools...)
+	}
+	f.mu.Lock()
+	f.tools, f.looked = all, true
+	f.mu.Unlock()
+	if !changed || f.taken == nil {
+		return
+	}
+	p := &catalog.Part{}
+	for _, t := range all {
+		if err := p.AddTool(t.outward()); err != nil { // it was checked when it was read
+			f.log.Warn("tool is not offered outward", "tool", t.Name, "err", err)
+		}
+	}
+	f.taken(p) // a request may be another one behind the same looks
+}
+
+// known returns the tools that were read.
+func (f *Files) known() []HTTPTool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.tools
+}
+
+// Start does nothing: the follower reads the folder.
+func (f *Files) Start(context.Context) error { return nil }
+
+// Stop does nothing.
+func (f *Files) Stop() error { return nil }
+
+// ResetConnection does nothing: the folder is looked at all the time.
+func (f *Files) ResetConnection() error { return nil }
+
+// IsReady reports whether the folder has been read.
+func (f *Files) IsReady() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.looked
+}
+
+// HasTool reports whether a file holds the tool now.
+func (f *Files) HasTool(name string) bool {
+	return slices.ContainsFunc(f.known(), func(t HTTPTool) bool { return t.Name == name })
+}
+
+// GetAvailableTools lists the tools by file, each file's in its order. The first of a name counts.
+func (f *Files) GetAvailableTools() []mcp.Tool {
+	var out []mcp.Tool
+	seen := map[string]bool{}
+	for _, t := range f.known() {
+		if !seen[t.Name] {
+			seen[t.Name] = true
+			out = append(out, t.inward())
+		}
+	}
+	return out
+}
+
+// CallTool sends the request of a tool. What the other side reports is a [mcp.ToolError].
+func (f *Files) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
+	all := f.known()
+	i := slices.IndexFunc(all, func(t HTTPTool) bool { return t.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("call %s: %w", name, mcp.ErrNoTool)
+	}
+	result, err := all[i].page.run(ctx, arguments)
+	switch {
+	case err == nil:
+		return result, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("call %s: %w", name, ctx.Err())
+	}
+	return nil, &mcp.ToolError{Message: err.Error()}
+}
+
+func (f *Files) read(ctx context.Context, name string) (changed bool) {
 	path := filepath.Join(f.dir, name)
 	info, err := os.Stat(path)
 	if err != nil {
@@ -125,7 +202,7 @@ func (f *folder) read(ctx context.Context, name string) (changed bool) {
 	return true
 }
 
-func (f *folder) warnOnce(message string, err error) {
+func (f *Files) warnOnce(message string, err error) {
 	if text := message + err.Error(); f.told != text {
 		f.told = text
 		f.log.Warn(message, "dir", f.dir, "err", err)

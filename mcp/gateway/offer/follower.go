@@ -50,6 +50,9 @@ func NewFollower(r *catalog.Registry, o Options, updated func(ctx context.Contex
 		registry: r, o: o, updated: updated, wake: make(chan struct{}, 1),
 		changes: changes{dirty: map[string]struct{}{}, spoken: map[string]struct{}{}}, warned: lru.New[string, struct{}](maxWarned, 0),
 	}
+	if o.Files != nil {
+		o.Files.taken = func(p *catalog.Part) { r.Set(catalog.PartFiles, p) }
+	}
 	f.takeShared()
 	return f
 }
@@ -57,8 +60,8 @@ func NewFollower(r *catalog.Registry, o Options, updated func(ctx context.Contex
 // Run follows until ctx ends. It is called once.
 func (f *Follower) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	if f.o.ToolsDir != "" {
-		wg.Go(func() { newFolder(f.o.ToolsDir, f.o.Secrets, f.registry, f.o.Log).follow(ctx) })
+	if f.o.Files != nil {
+		wg.Go(func() { f.o.Files.follow(ctx) })
 	}
 	f.follow(ctx)
 	wg.Wait()

@@ -1,7 +1,6 @@
 package offer
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,9 +38,14 @@ type HTTPTool struct {
 	Description string         `yaml:"description"`
 	Schema      map[string]any `yaml:"schema"` // JSON Schema of the arguments; left out: none
 	ReadOnly    bool           `yaml:"read_only"`
-	Timeout     time.Duration  `yaml:"timeout"` // 0: 15 s
+	Destructive bool           `yaml:"destructive"` // it needs a spoken yes
+	Kind        mcp.Kind       `yaml:"kind"`        // "": as [mcp.ExplainKind] says
+	Timeout     time.Duration  `yaml:"timeout"`     // 0: 15 s
 	Request     HTTPRequest    `yaml:"request"`
 	Result      string         `yaml:"result"` // text with {path.of.json}, * for all of a list; "": all of the answer
+
+	page   *page // the request, checked
+	schema json.RawMessage
 }
 
 // HTTPRequest is the request of a declarative tool.
@@ -63,7 +67,7 @@ type toolFile struct {
 }
 
 // readToolFile reads the tools of a file. The error joins all that is wrong.
-func readToolFile(ctx context.Context, data []byte, from secret.Sources) ([]catalog.Tool, error) {
+func readToolFile(ctx context.Context, data []byte, from secret.Sources) ([]HTTPTool, error) {
 	d := yaml.NewDecoder(strings.NewReader(string(data)))
 	d.KnownFields(true)
 	var f toolFile
@@ -77,10 +81,10 @@ func readToolFile(ctx context.Context, data []byte, from secret.Sources) ([]cata
 	if len(list) == 0 {
 		return nil, errors.New(`there is no tool: "name" or "tools" is missing`)
 	}
-	var out []catalog.Tool
+	var out []HTTPTool
 	var errs []error
 	for i, t := range list {
-		e, err := t.tool(ctx, from)
+		e, err := t.checked(ctx, from)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("tool %d (%.64s): %w", i+1, t.Name, err))
 			continue
@@ -88,37 +92,6 @@ func readToolFile(ctx context.Context, data []byte, from secret.Sources) ([]cata
 		out = append(out, e)
 	}
 	return out, errors.Join(errs...)
-}
-
-// tool returns the tool as it is offered, checked.
-func (t HTTPTool) tool(ctx context.Context, from secret.Sources) (catalog.Tool, error) {
-	stream, bare, ok := strings.Cut(t.Name, ".")
-	if !ok {
-		stream, bare = "", t.Name
-	}
-	if strings.HasPrefix(stream, "device-") {
-		return catalog.Tool{}, errors.New("the streams device-… are those of devices")
-	}
-	p, err := t.Request.compile(ctx, from)
-	if err != nil {
-		return catalog.Tool{}, err
-	}
-	p.result = t.Result
-	var schema json.RawMessage
-	if t.Schema != nil {
-		if _, ok := t.Schema["type"]; !ok {
-			t.Schema["type"] = "object"
-		}
-		if schema, err = rawjson.Marshal(t.Schema); err != nil {
-			return catalog.Tool{}, fmt.Errorf("schema: %w", err)
-		}
-	}
-	tool := catalog.Tool{
-		Source: mcp.SourceFile,
-		Stream: stream, Name: bare, Description: t.Description, Schema: schema, Timeout: cmp.Or(max(0, t.Timeout), pageTime),
-		Annotations: mcp.Annotations{ReadOnly: &t.ReadOnly}, Run: p.run,
-	}
-	return tool, (&catalog.Part{}).AddTool(tool)
 }
 
 // page is a declarative tool, checked.

@@ -3,15 +3,18 @@ package offer
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/router"
 	"xiaozhi/mcp/secret"
@@ -51,7 +54,7 @@ func TestHTTPTool(t *testing.T) {
 	}))
 	defer web.Close()
 	tools, err := readToolFile(t.Context(), []byte(strings.ReplaceAll(lampFile, "HOST", web.Listener.Addr().String())), variables())
-	if err != nil || len(tools) != 1 || tools[0].Name != "lamp" {
+	if err != nil || len(tools) != 1 || tools[0].outward().Name != "lamp" {
 		t.Fatalf("%v, %v", tools, err)
 	}
 	run := offered(t, tools...)
@@ -121,6 +124,7 @@ func TestHTTPToolWrong(t *testing.T) {
 		"name: 灯\nrequest: {url: 'http://h/'}":                                           "letters, digits",
 		"name: device-1.x\nrequest: {url: 'http://h/'}":                                  "those of devices",
 		"name: x\nschema: {type: string}\nrequest: {url: 'http://h/'}":                   `"type":"object"`,
+		"name: x\nkind: order\nrequest: {url: 'http://h/'}":                              "neither control nor query",
 		"tools: [{name: a, request: {url: 'http://h/'}}, {name: b, request: {url: ''}}]": "tool 2 (b)",
 	} {
 		if _, err := readToolFile(t.Context(), []byte(text), variables()); err == nil || !strings.Contains(err.Error(), want) {
@@ -135,7 +139,8 @@ func TestToolsFolder(t *testing.T) {
 	dir := t.TempDir()
 	registry := catalog.NewRegistry(router.Gate{})
 	var log bytes.Buffer
-	f := newFolder(dir, variables(), registry, slog.New(slog.NewTextHandler(&log, nil)))
+	f := NewFiles(dir, variables(), slog.New(slog.NewTextHandler(&log, nil)))
+	f.taken = func(p *catalog.Part) { registry.Set(catalog.PartFiles, p) }
 	view := viewOf(registry)
 	write := func(name, text string) {
 		t.Helper()
@@ -166,6 +171,64 @@ func TestToolsFolder(t *testing.T) {
 	}
 	if f.look(t.Context()); there("home.two") {
 		t.Error("the tool outlived its file")
+	}
+}
+
+// TestFilesInTalk: the model of a speaker is offered the tools of files too, each as its file says, and a change
+// of a file counts from the next look at them.
+func TestFilesInTalk(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/broken" {
+			http.Error(w, "no lamp here", http.StatusTeapot)
+			return
+		}
+		_, _ = io.WriteString(w, r.Method+" "+r.URL.RequestURI())
+	}))
+	defer web.Close()
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	f := NewFiles(filepath.Dir(path), variables(), nil)
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "HOST", "http://"+web.Listener.Addr().String())), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f.look(t.Context())
+	}
+	box := router.New(router.Options{Rules: router.Rules{Deny: []string{"file/home.hidden"}, Confirm: []string{"home.door"}}}, f)
+	defer box.Close()
+	offers := func() (out []string) {
+		for _, o := range box.Offers() {
+			out = append(out, fmt.Sprintf("%s %s %v", o.LLMName, o.Kind, o.Consent))
+		}
+		return out
+	}
+	write(`tools:
+  - {name: home.set_lamp, request: {url: "HOST/lamp?on={on}"}, schema: {properties: {"on": {type: boolean}}, required: ["on"]}}
+  - {name: home.heat, read_only: true, request: {url: "HOST/heat"}}
+  - {name: home.door, kind: query, request: {url: "HOST/door"}}
+  - {name: wipe, destructive: true, kind: control, request: {url: "HOST/broken"}}
+  - {name: home.hidden, request: {url: "HOST/"}}
+  - {name: home.broken, request: {url: "HOST/broken"}}
+`)
+	want := []string{"home_set_lamp control false", "home_heat query false", "home_door query true", "wipe control true", "home_broken query false"}
+	if got := offers(); !slices.Equal(got, want) {
+		t.Errorf("offers %q, want %q", got, want)
+	}
+	call := func(name, arguments string) string {
+		p, refused := box.Prepare(mcp.Call{Name: name, Arguments: arguments})
+		if refused != nil {
+			return mcp.ResultText(*refused)
+		}
+		return mcp.ResultText(box.Run(t.Context(), p))
+	}
+	for _, c := range [][3]string{{"home_set_lamp", `{"on":true}`, "GET /lamp?on=true"}, {"home_broken", "", "HTTP 418: no lamp here"}, {"home_set_lamp", "{}", "on"}} {
+		if got := call(c[0], c[1]); !strings.Contains(got, c[2]) {
+			t.Errorf("%s %s: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+	write(`{name: home.other, request: {url: "HOST/"}}`)
+	if got := offers(); !slices.Equal(got, []string{"home_other query false"}) {
+		t.Errorf("after the change: %q", got)
 	}
 }
 

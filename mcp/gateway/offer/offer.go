@@ -12,7 +12,6 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/catalog"
-	"xiaozhi/mcp/secret"
 	"xiaozhi/prompts"
 )
 
@@ -35,8 +34,7 @@ type Options struct {
 	Assistant func() string         // the assistant's name, for prompts
 	Config    func() []byte         // the settings without secrets, as JSON; nil: not offered
 	LogTail   func() string         // the last lines of the log; nil: not offered
-	ToolsDir  string                // folder of declarative tools (*.yaml), read again when it changes; "": none
-	Secrets   secret.Sources        // that its files may refer to
+	Files     *Files                // declarative tools; nil: none
 	Zone      func() *time.Location // of the times that are told
 	Log       *slog.Logger
 

@@ -66,11 +66,11 @@ func call(t *testing.T, r *catalog.Registry, name, arguments string) answer {
 }
 
 // offered offers tools, and returns what runs one of them.
-func offered(t *testing.T, tools ...catalog.Tool) func(name, arguments string) answer {
+func offered(t *testing.T, tools ...HTTPTool) func(name, arguments string) answer {
 	t.Helper()
 	r, p := catalog.NewRegistry(router.Gate{}), &catalog.Part{}
 	for _, tool := range tools {
-		if err := p.AddTool(tool); err != nil {
+		if err := p.AddTool(tool.outward()); err != nil {
 			t.Fatal(err)
 		}
 	}
