@@ -10,12 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"xiaozhi/internal/testall"
 	"xiaozhi/internal/text"
 )
 
 // TestHousehold asks what people ask a speaker at home, of the files of testdata/household: each
 // must have the right tool called, with the right arguments, and the right words said.
 func TestHousehold(t *testing.T) {
+	testall.Arithmetic(t)
 	for _, file := range householdFiles(t, "*.*.txt") {
 		if strings.HasPrefix(filepath.Base(file), "nothing.") {
 			continue
@@ -36,6 +38,7 @@ func TestHousehold(t *testing.T) {
 
 // TestNothing says what is no request: no tool may be called, and it must be said that there is no model.
 func TestNothing(t *testing.T) {
+	testall.Arithmetic(t)
 	for _, file := range householdFiles(t, "nothing.*.txt") {
 		h := newHome(t, fileLang(file))
 		for _, row := range tableRows(t, file) {
