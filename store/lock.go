@@ -38,5 +38,9 @@ func lock(path string) (unlock func(), err error) {
 	if err := f.Truncate(0); err == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0) // for people only
 	}
-	return func() { _ = f.Close() }, nil
+	return func() {
+		// Closing alone leaves it with a child that another goroutine has forked and that has not begun its program yet.
+		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+		_ = f.Close()
+	}, nil
 }

@@ -9,10 +9,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"golang.org/x/sys/unix"
 )
 
 // made makes a database with something in it and returns its file's content.
@@ -403,4 +406,31 @@ func TestLookAtPostgres(t *testing.T) {
 		t.Errorf("%+v %v", got, err)
 	}
 	want(t, s.Close(), nil)
+}
+
+// TestLockFreedBesideChildren: a database can be opened again while a child that was forked before has its files still.
+func TestLockFreedBesideChildren(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	s, err := Open(t.Context(), Options{Path: path})
+	want(t, err, nil)
+	open, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil || len(open) == 0 {
+		t.Skip("this system does not list the files that a process has open")
+	}
+	for _, name := range open {
+		if to, err := os.Readlink(name); err != nil || to != lockFile(path) {
+			continue
+		}
+		fd, err := strconv.Atoi(filepath.Base(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := unix.Dup(fd) // as fork does
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(child)
+	}
+	want(t, s.Close(), nil)
+	openFile(t, path)
 }
