@@ -3,7 +3,6 @@ package websocket
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -12,15 +11,14 @@ import (
 	"xiaozhi/connection/identity"
 )
 
-// begin sends a long text message but for its end, from each of the peers.
+// begin sends a long text message but for its end, from one of the peers after the other: of those that send at once,
+// some may be refused for the room of others that are refused and have not given it back.
 func begin(peers []*peer, size int) {
 	raw := frameUp(0x01, []byte(`{"type":"mcp"`+strings.Repeat(" ", size)))
-	var sent sync.WaitGroup
 	for _, p := range peers {
-		sent.Go(func() { _, _ = p.ws.NetConn().Write(raw) })
+		_, _ = p.ws.NetConn().Write(raw)
+		synctest.Wait()
 	}
-	sent.Wait()
-	synctest.Wait()
 }
 
 // turnedDown counts the peers that were told to try again later.
