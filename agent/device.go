@@ -56,7 +56,8 @@ func (d *Device) waits() (keep time.Duration) {
 
 // Devices keeps the records. Its methods may be called at the same time.
 type Devices struct {
-	clock speak.Clock // of the replies that they hear
+	clock      speak.Clock // of the replies that they hear
+	closeTimer func()      // of clock; nil: it has none of the system
 
 	mu    sync.Mutex
 	byID  map[string]*Device
@@ -71,8 +72,18 @@ func NewDevices() *Devices {
 	return &Devices{byID: map[string]*Device{}, loading: make(chan struct{}, maxLoads)}
 }
 
+// Punctual has what all devices hear sent by a timer of the system ([speak.Clock.Punctual]) until Close. It may be called
+// before the first conversation.
+func (d *Devices) Punctual() (err error) {
+	d.closeTimer, err = d.clock.Punctual()
+	return err
+}
+
 // Close cancels all jobs and waits for them, and for what is being loaded. No conversation may run any more.
 func (d *Devices) Close() {
+	if d.closeTimer != nil {
+		d.closeTimer()
+	}
 	d.loads.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()

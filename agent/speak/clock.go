@@ -19,15 +19,36 @@ const (
 
 // Clock has the frames of all replies encoded and sent when they are due, by a few goroutines: a thread that wakes serves all
 // that is due, and nothing else is ready to run while libopus is called, for which Go's scheduler would start another thread.
-// Its goroutines exist only while something is due. Its methods may be called at the same time; its zero value is ready.
+// Its goroutines exist only while something is due, but for that of [Clock.Punctual]. Its methods may be called at the same
+// time; its zero value is ready.
 type Clock struct {
 	mu        sync.Mutex
 	grid      grid
 	jobs      jobs
 	admission admission
-	timer     *time.Timer // starts tick; nil until the first job
-	armed     time.Time   // when it does; zero: it does not
-	busy      int         // ticks that run
+	timer     timer     // starts tick; nil until the first job
+	armed     time.Time // when it does; zero: it does not
+	busy      int       // ticks that run
+}
+
+// timer calls a function once after the time that it was set to last.
+type timer interface {
+	Reset(in time.Duration) bool
+}
+
+// Punctual has the clock woken by a timer of the system instead of Go's, until close is called, before which all replies must
+// have ended. It must be called before the first reply. An error says that this system has none, and changes nothing.
+// With it the jitter of a reply is 0.05 ms at the median and 0.6 at the 99th percentile, without 0.42 and 1.1
+// (xiaozhi bench --scenario m5).
+func (c *Clock) Punctual() (closeTimer func(), err error) {
+	t, err := newKernelTimer(c.tick)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timer = t
+	return t.Close, nil
 }
 
 // take books a place for a reply whose frames of that length are due around due, and returns by how much they are moved.

@@ -222,6 +222,9 @@ func (a *App) assemble(ctx context.Context) error {
 	o.Quiet = a.outside.quiet
 	o.Features = features(book, a.outside.letters, musicLibrary{tools.Music}, a.outside.known)
 	a.life.atEnd(o.Devices.Close)
+	if err := o.Devices.Punctual(); err != nil {
+		a.log.Debug("frames are sent by Go's timers", "err", err)
+	}
 	a.life.later(func(context.Context) error { return agent.Preload(o) })
 	a.crew.ahead = func(ctx context.Context) error {
 		now := a.forces.now.Load().options
