@@ -60,6 +60,7 @@ var rules = []rule{
 	{"providers/providertest", "providers providers/service providers/transport audio internal/servicetest internal/text", "contracts and fakes"},
 	{"providers/*", "providers providers/service providers/transport providers/sound providers/recognition providers/duplex providers/volcframe providers/synthesis providers/httpvoice providers/generation providers/platform providers/sse audio audio/file internal/text/...", "a technology knows the contracts and what all share, and no other one"},
 	{"providers/sherpa/sherpatest", "providers/sherpa/modelfile", "a library and models for tests"},
+	{"providers/local/pinyin", "", "a generator, run by hand"},
 	{"providers/local/render", "providers audio audio/file providers/local", "a generator, run by hand"},
 
 	{"memory", "providers mcp/rawjson internal/text/...", "what was learned of people: it knows no conversation and no store"},

@@ -3,13 +3,19 @@ package local
 import (
 	_ "embed"
 	"regexp"
+	"sort"
 	"strings"
-
-	"github.com/mozillazg/go-pinyin"
 )
 
 //go:embed phrases.txt
 var phraseTable string
+
+// readingTable holds how single characters are read: see providers/local/pinyin, which makes it.
+//
+//go:embed pinyin.readings
+var readingTable string
+
+const readingSize = 5 // bytes of a character in readingTable
 
 // commonReadings are single characters whose most common reading is not the
 // first one of the dictionary, or has a light tone there without its figure.
@@ -25,9 +31,10 @@ var commonReadings = map[rune]string{
 
 // reader knows how Chinese characters are said. It is read-only.
 type reader struct {
-	phrases map[string][]string
-	longest int // characters
-	args    pinyin.Args
+	phrases   map[string][]string
+	longest   int      // characters
+	syllables []string // that single characters have
+	singles   string   // records of readingSize, by character
 }
 
 var syllable = regexp.MustCompile(`^[a-zv]+[1-5]$`)
@@ -35,8 +42,8 @@ var syllable = regexp.MustCompile(`^[a-zv]+[1-5]$`)
 // newReader reads the phrase table: entries of a word and one syllable with a
 // tone digit for each of its characters, apart by semicolons or line ends.
 func newReader() *reader {
-	r := &reader{phrases: map[string][]string{}, args: pinyin.NewArgs()}
-	r.args.Style = pinyin.Tone3
+	syllables, singles, _ := strings.Cut(readingTable, "\n")
+	r := &reader{phrases: map[string][]string{}, syllables: strings.Fields(syllables), singles: singles}
 	for entry := range strings.FieldsFuncSeq(phraseTable, func(c rune) bool { return c == ';' || c == '\n' }) {
 		if f := strings.Fields(entry); len(f) > 0 && !strings.HasPrefix(f[0], "//") {
 			r.phrases[f[0]] = f[1:]
@@ -108,11 +115,10 @@ func (r *reader) single(rs []rune, i int) string {
 	if !isHan(rs[i]) {
 		return ""
 	}
-	all := pinyin.SinglePinyin(rs[i], r.args)
-	if len(all) == 0 {
+	s := strings.ReplaceAll(r.reading(rs[i]), "ü", "v")
+	if s == "" {
 		return ""
 	}
-	s := strings.ReplaceAll(all[0], "ü", "v")
 	if !isDigit(rune(s[len(s)-1])) {
 		s += "5"
 	}
@@ -120,6 +126,17 @@ func (r *reader) single(rs []rune, i int) string {
 		return ""
 	}
 	return s
+}
+
+// reading returns how the dictionary reads a character first, with the digit of its tone; "" for one that it does not have.
+func (r *reader) reading(c rune) string {
+	key := string([]byte{byte(c >> 16), byte(c >> 8), byte(c)})
+	i := sort.Search(len(r.singles)/readingSize, func(i int) bool { return r.singles[i*readingSize:][:len(key)] >= key })
+	if i*readingSize == len(r.singles) || r.singles[i*readingSize:][:len(key)] != key {
+		return ""
+	}
+	at := r.singles[i*readingSize+len(key):]
+	return r.syllables[int(at[0])<<8|int(at[1])]
 }
 
 // keepsTone reports whether the 一 at i is a figure or an ordinal.
