@@ -72,7 +72,7 @@ type page interface {
 	Topics() []live.Topic
 }
 
-// drawn is a site of all pages: their templates are parsed once, however many servers a process has.
+// drawn is a site of all pages: their templates are parsed at most once, however many servers a process has.
 var drawn = sync.OnceValues(func() (*ui.Site, error) {
 	return ui.New(ui.Options{Files: []fs.FS{
 		overview.Files,
@@ -90,7 +90,7 @@ var drawn = sync.OnceValues(func() (*ui.Site, error) {
 	}})
 })
 
-// New makes the pages, or says which template or text is wrong.
+// New makes the pages, or says which text or file is wrong.
 func New(p Parts) (*Console, error) {
 	site, err := drawn()
 	if err != nil {

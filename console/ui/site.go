@@ -44,7 +44,7 @@ type Options struct {
 // Site holds the templates, texts and files of all pages. Its methods may be called at the same time.
 type Site struct {
 	o      Options
-	parsed *template.Template // as the files have them, to be cloned
+	parsed func() (*template.Template, error) // as the files have them, to be cloned; read when the first page is shown, for they take 2 MB
 	tongue map[text.Lang]tongue
 	assets map[string][]byte
 	hash   string // of all assets: part of their path
@@ -58,9 +58,9 @@ type tongue struct {
 	templates func() (*template.Template, error) // made when the first page is shown
 }
 
-// New returns a site, or says which template, text or file is wrong.
+// New returns a site, or says which text or file is wrong. A wrong template is an error of all pages.
 func New(o Options) (*Site, error) {
-	s := &Site{parsed: template.New("").Option("missingkey=error"), tongue: map[text.Lang]tongue{}, assets: map[string][]byte{}, turns: newTurns()}
+	s := &Site{tongue: map[text.Lang]tongue{}, assets: map[string][]byte{}, turns: newTurns()}
 	sub, err := fs.Sub(frame, "assets")
 	if err != nil {
 		return nil, err
@@ -69,15 +69,13 @@ func New(o Options) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.parsed.Funcs(s.funcs("", nil))
-	for _, f := range append([]fs.FS{templates, sub}, o.Files...) {
+	files := append([]fs.FS{templates, sub}, o.Files...)
+	for _, f := range files {
 		if err := s.collect(f); err != nil {
 			return nil, err
 		}
-		if err := parse(s.parsed, f); err != nil {
-			return nil, err
-		}
 	}
+	s.parsed = sync.OnceValues(func() (*template.Template, error) { return parse(s.funcs("", nil), files) })
 	s.hash = hashOf(s.assets)
 	for _, lang := range languages {
 		words, err := readWords(wordFiles, lang)
@@ -103,7 +101,11 @@ func (s *Site) With(o Options) *Site {
 	other := &Site{o: o, parsed: s.parsed, tongue: map[text.Lang]tongue{}, assets: s.assets, hash: s.hash, turns: newTurns()}
 	for lang, t := range s.tongue {
 		other.tongue[lang] = tongue{t.words, sync.OnceValues(func() (*template.Template, error) {
-			all, err := s.parsed.Clone()
+			parsed, err := s.parsed()
+			if err != nil {
+				return nil, err
+			}
+			all, err := parsed.Clone()
 			if err != nil {
 				return nil, err
 			}
@@ -133,22 +135,25 @@ func (s *Site) collect(files fs.FS) error {
 	return nil
 }
 
-// parse reads the templates of a folder.
-func parse(all *template.Template, files fs.FS) error {
-	names, err := fs.Glob(files, "*.html")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		raw, err := fs.ReadFile(files, name)
+// parse reads the templates of folders.
+func parse(funcs template.FuncMap, folders []fs.FS) (*template.Template, error) {
+	all := template.New("").Option("missingkey=error").Funcs(funcs)
+	for _, files := range folders {
+		names, err := fs.Glob(files, "*.html")
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if _, err := all.Parse(string(raw)); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		for _, name := range names {
+			raw, err := fs.ReadFile(files, name)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := all.Parse(string(raw)); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // hashOf returns one that changes with any of the files.
