@@ -164,7 +164,9 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener, safe ...net.L
 		a.life.warm(ctx)
 		a.life.ready.Store(true)
 		a.life.warmExtras(ctx)
-		debug.FreeOSMemory() // loading has thrown away as much as it has kept
+		if err := a.options.Collector.Settle(); err != nil {
+			a.log.Debug("memory of the program is kept", "err", err)
+		}
 	})
 	keep, kept := context.WithCancel(context.WithoutCancel(ctx)) // as long as devices are there
 	wg.Go(func() { a.book.Run(keep) })

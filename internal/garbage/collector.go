@@ -1,4 +1,4 @@
-// Package garbage says how often garbage is collected.
+// Package garbage says how often garbage is collected, and gives memory back.
 package garbage
 
 import (
@@ -20,7 +20,7 @@ const (
 	watchedGarbage = 60
 )
 
-// Collector sets how often garbage is collected. Its methods may be called at the same time; a nil one does nothing.
+// Collector sets how often garbage is collected, and gives memory back. Its methods may be called at the same time; a nil one does nothing.
 type Collector struct {
 	mu       sync.Mutex
 	watchers int // pages that are followed
@@ -41,6 +41,16 @@ func Tune() *Collector {
 	}
 	debug.SetGCPercent(usualGarbage)
 	return &Collector{}
+}
+
+// Settle gives back the memory that the start has used up: loading throws away as much as it keeps. A nil one leaves out
+// the program's file.
+func (c *Collector) Settle() error {
+	debug.FreeOSMemory()
+	if c == nil {
+		return nil
+	}
+	return releaseProgram()
 }
 
 // Watch has garbage collected less often until done is called, which may be called once.
