@@ -40,6 +40,7 @@ import (
 	"xiaozhi/internal/fleet"
 	"xiaozhi/internal/garbage"
 	"xiaozhi/internal/lab"
+	"xiaozhi/internal/lazylog"
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -131,7 +132,7 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 // newApp makes an App without any part.
 func newApp(cfg *config.Config, o Options) *App {
 	tail := &logTail{}
-	log := slog.New(slog.NewMultiHandler(o.Log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg))))
+	log := slog.New(lazylog.New(slog.NewMultiHandler(o.Log.Handler(), slog.NewTextHandler(tail, tailOptions(cfg)))))
 	zone := timezone.New(cfg.Server.Zone())
 	contacts := contact.New(func() time.Time { return time.Now().In(zone.Location()) })
 	a := &App{

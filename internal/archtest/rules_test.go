@@ -140,6 +140,7 @@ var rules = []rule{
 	{"console/*", "console/ui console/live internal/access internal/account store internal/text/...", "one page: what it shows comes by interfaces of its own"},
 	{"console", "console/... internal/access internal/account internal/settings internal/text/...", "all pages as one"},
 	{"internal/uptime", "", "a clock that nobody sets"},
+	{"internal/lazylog", "", "loggers that cost little while they write little"},
 	{"internal/app", "...", "builds, starts and stops the program"},
 	{"cmd", "...", "flags and exit codes"},
 
