@@ -177,7 +177,7 @@ func (o *outgoing) rest() bool {
 	if o.closed || len(o.control) > 0 || o.frames.count > 0 {
 		return false
 	}
-	o.control = nil
+	o.control, o.frames.ring = nil, nil
 	o.working = false
 	return true
 }
@@ -202,7 +202,7 @@ func (o *outgoing) close() {
 // frameQueue holds the frames of sound that wait, oldest first. Packets are copied
 // into its own memory, which serves the frames that come after.
 type frameQueue struct {
-	ring  [audioQueue]queuedFrame
+	ring  *[audioQueue]queuedFrame // nil: there has been none since the writer rested
 	first int
 	count int
 }
@@ -219,6 +219,9 @@ func (q *frameQueue) at(i int) *queuedFrame { return &q.ring[(q.first+i)%audioQu
 
 // put adds a copy of a packet. There must be room.
 func (q *frameQueue) put(turn uint64, packet []byte, stamp uint32) {
+	if q.ring == nil {
+		q.ring = new([audioQueue]queuedFrame)
+	}
 	f := q.at(q.count)
 	f.turn, f.packet, f.queued, f.stamp = turn, append(f.packet[:0], packet...), time.Now(), stamp
 	q.count++
