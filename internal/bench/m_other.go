@@ -245,6 +245,14 @@ func footprint(ctx context.Context, r *rig) ([]Figure, error) {
 		}},
 	}
 	r.stubs.Set(r.endless())
+	for _, s := range steps { // what the first of each kind needs of the program's file is not of a device
+		if _, err := s.come(1); err != nil {
+			return figures, fmt.Errorf("%s: %w", s.what, err)
+		}
+	}
+	if base, err = r.resident(ctx); err != nil {
+		return figures, err
+	}
 	for _, s := range steps {
 		if _, err := s.come(s.n); err != nil {
 			return figures, fmt.Errorf("%s: %w", s.what, err)
