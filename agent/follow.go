@@ -5,10 +5,7 @@ import (
 )
 
 // follower owns which options a conversation works by. It belongs to the conversation's goroutine.
-type follower struct {
-	c      *Conversation
-	latest *Options // that those of the conversation were made of; nil: they do not change
-}
+type follower struct{ c *Conversation }
 
 // renew takes the options of the turns to come, if they are others.
 func (f *follower) renew() {
@@ -16,11 +13,11 @@ func (f *follower) renew() {
 		return
 	}
 	latest := f.c.o.Latest()
-	if latest == f.latest {
+	if latest == nil {
 		return
 	}
 	o := f.c.o.with(latest).withDefaults()
-	f.c.o, f.latest = &o, latest
+	f.c.o = &o
 	f.heed()
 	f.c.mic.renew()
 	if o.Renewed != nil {

@@ -27,8 +27,21 @@ func following(t *testing.T, o Options) (Options, *atomic.Pointer[Options]) {
 	now := &atomic.Pointer[Options]{}
 	first := o
 	now.Store(&first)
-	o.Latest = now.Load
+	o.Latest = changes(now)
 	return o, now
+}
+
+// changes returns the options that have been exchanged since it was called last.
+func changes(now *atomic.Pointer[Options]) func() *Options {
+	var before *Options
+	return func() *Options {
+		o := now.Load()
+		if o == before {
+			return nil
+		}
+		before = o
+		return o
+	}
 }
 
 // Other options count from the next turn on: model, voice, name, zone and tools. The turn that runs ends by those it began with.
@@ -141,7 +154,7 @@ func TestRealtimeFollowsOptions(t *testing.T) {
 		first := *o
 		first.Realtime = nil
 		now.Store(&first)
-		o.Latest, o.Renewed = now.Load, func() { told++ }
+		o.Latest, o.Renewed = changes(&now), func() { told++ }
 	}
 	duplexTalk(t, d, follow, func(t *testing.T, v *visit, say func()) {
 		change := func(change func(o *Options)) {

@@ -41,8 +41,8 @@ type Options struct {
 
 	// Latest returns the options as they are now: they count from the next turn on, but for those that say what the
 	// conversation is of and who is told of it: VAD, Features, Prompts, Devices, Tokens, Reply, Log, Keeper and all
-	// functions but FastPath, Phrases and Persona. It is called often, by one goroutine at a time, does not wait, and
-	// returns the same pointer as long as nothing changes. nil: they stay as they are.
+	// functions but FastPath, Phrases and Persona. It returns nil as long as nothing has changed since these Options, or
+	// since it was called last. It is called often, by one goroutine at a time, and does not wait. nil: they stay as they are.
 	Latest func() *Options
 	// Renewed is called when other options count, on the goroutine of the conversation. It must not wait. nil: nobody is told.
 	Renewed func()

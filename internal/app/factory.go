@@ -56,8 +56,9 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	if s.Unknown {
 		sources = append([]mcp.Source{f.own}, devices...)
 	}
-	options := f.optionsOf(a.forces.now.Load(), s)
-	options.Latest, options.Renewed = f.latest(s), f.renewed(s, devices)
+	now := a.forces.now.Load()
+	options := f.optionsOf(now, s)
+	options.Latest, options.Renewed = f.latest(s, now), f.renewed(s, devices)
 	limits.Rules, limits.Kinds, limits.Jobs = options.Limits.Rules, options.Limits.Kinds, options.Limits.Jobs
 	kept := a.keeper(s, devices...)
 	options.Keeper = kept.orNone()
@@ -80,7 +81,8 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 		out = c.devices.Transcribe(s.DeviceID, &c.words, out)
 	}
 	if s.Private {
-		c.forget = func() { options.Devices.Forget(s.DeviceID) }
+		records := options.Devices
+		c.forget = func() { records.Forget(s.DeviceID) }
 	}
 	c.Conversation = agent.New(o, s, seen.Outbox(tape.Outbox(out)), tools)
 	c.Device = remote.New(c.Conversation, s.DeviceID, tools)
@@ -110,16 +112,16 @@ func (f *factory) optionsOf(now *inForce, s wire.Session) agent.Options {
 	return o
 }
 
-// latest returns what a conversation asks for its options. It is for one goroutine at a time.
-func (f *factory) latest(s wire.Session) func() *agent.Options {
-	var of *inForce
-	var options *agent.Options
+// latest returns what a conversation asks for other options than those of a time. It is for one goroutine at a time.
+func (f *factory) latest(s wire.Session, of *inForce) func() *agent.Options {
 	return func() *agent.Options {
-		if now := f.app.forces.now.Load(); now != of {
-			o := f.optionsOf(now, s)
-			of, options = now, &o
+		now := f.app.forces.now.Load()
+		if now == of {
+			return nil
 		}
-		return options
+		of = now
+		o := f.optionsOf(now, s)
+		return &o
 	}
 }
 
