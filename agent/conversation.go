@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"xiaozhi/agent/feature"
@@ -62,22 +61,13 @@ type asked struct {
 	overtaken bool                 // something else was told after that announcement
 }
 
-// life is the time of a conversation, for what it starts.
-type life struct {
-	child func() (context.Context, context.CancelCauseFunc) // a context below Run's; set before any child begins
-	ended <-chan struct{}                                   // Run's context is over
-	over  chan struct{}                                     // closed when Run has left its loop, however: nothing acts any more
-	wg    sync.WaitGroup
-	timer *time.Timer // the earliest of all limits
-}
-
 // New makes a conversation for one connection. tools must stay open until Run
 // has returned.
 func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conversation {
-	var latest *Options
 	if o.Latest != nil {
-		latest = o.Latest()
-		o = o.with(latest)
+		if latest := o.Latest(); latest != nil {
+			o = o.with(latest)
+		}
 	}
 	o = o.withDefaults()
 	c := &Conversation{
@@ -88,7 +78,7 @@ func New(o Options, s wire.Session, out wire.Outbox, tools *router.Router) *Conv
 		in: wire.NewQueue[wire.Event](), events: make(chan func(), 64), life: life{over: make(chan struct{})},
 		state: turn.State{Mic: turn.Mic{Mode: wire.Auto, Deaf: true}},
 	}
-	c.follow = &follower{c, latest}
+	c.follow = &follower{c}
 	c.follow.heed()
 	c.restrict(c.whom.now()) // others may call before Run knows the user's choice
 	c.mic = newMicrophone(c)
@@ -136,86 +126,17 @@ func (c *Conversation) Hear(p wire.Packet) { c.in.Put(p) }
 
 // Run holds the conversation until ctx ends, and returns after all it started
 // has been joined. It is called once.
+//
+// The stack of an idle device is halved by the next collection of garbage if these frames are small: what comes before and
+// after the loop has functions of its own.
 func (c *Conversation) Run(ctx context.Context) error {
-	over := sync.OnceFunc(func() { close(c.life.over) })
-	defer over()
-	dev := newDevice(c.env.Session.DeviceID)
-	if c.state.Farewell.Step == turn.Staying {
-		var err error
-		if dev, err = c.o.Devices.acquire(ctx, c.env.Session.DeviceID); err != nil {
-			return fmt.Errorf("borrow the device's record: %w", err)
-		}
-		defer c.o.Devices.release(dev)
-		dev.unknown = c.env.Session.Unknown
-		c.o.Devices.load(ctx, dev, c.o.Keeper, c.env.Log)
-		if c.o.Recall != nil {
-			c.o.Recall(dev.memory())
-		}
+	ctx, err := stay{c}.begin(ctx)
+	defer c.life.end()
+	if err != nil {
+		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	c.life.child = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
-	c.life.ended, c.dev = ctx.Done(), dev
-	c.state.Learned = dev.learned
-	c.whom.choose(dev.role)
-	if persona, _ := c.cast(); persona.Forgets { // what was said to another
-		dev.history.Clear()
-		dev.endTalk()
-	}
-	c.state.Learned.Empty = 0
-	c.life.timer = time.NewTimer(time.Hour)
-	defer c.life.timer.Stop()
-	c.state.Active = time.Now()
-	c.state.Due.Idle = c.state.Active.Add(c.o.IdleClose)
-	join := func() {
-		cancel(turn.ErrFailed) // after a panic; else it has a cause already
-		over()
-		c.life.wg.Wait()
-		c.duplex.close()
-	}
-	// A panic takes this way too: what works with the device's record is joined before
-	// another gets it, and what the features keep in it is not lost.
-	defer c.detach()
-	defer join()
-	dev.queue.setQuiet(quiet{c}.on())
-	for _, f := range c.o.Features {
-		c.features = append(c.features, f.Attach(host{c}, dev.states[f.Name()]))
-	}
-	defer quiet{c}.follow()()
-	dev.queue.changed = true
-	c.tellQueued()
 	c.loop(ctx)
-	c.step(turn.Close{})
-	cause := context.Cause(ctx)
-	if c.reply != nil {
-		c.reply.player.Cut()
-		c.reply.cancel(cause)
-	}
-	join()
-	if r := c.reply; r != nil && (r.marks.adopted || !r.order.Speculative) { // else nobody has finished saying what it answers
-		c.remember(r)
-	}
-	c.learn()
-	if c.o.Keeper != nil && dev.talk.ID != "" {
-		c.o.Keeper.Ended(dev.talk, time.Now(), cause)
-	}
-	return cause
-}
-
-// detach puts what the features keep into the device's record.
-func (c *Conversation) detach() {
-	for i, in := range c.features {
-		name := c.o.Features[i].Name()
-		if state := in.Detach(); state != nil {
-			c.dev.states[name] = state
-		} else {
-			delete(c.dev.states, name)
-		}
-	}
-	if c.whom.now().Forgets {
-		c.dev.history.Clear()
-		c.dev.endTalk()
-	}
-	c.dev.queue.forsake()
+	return stay{c}.finish(context.Cause(ctx))
 }
 
 func (c *Conversation) loop(ctx context.Context) {
@@ -225,13 +146,7 @@ func (c *Conversation) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-c.in.Ready():
-			var lost int
-			if items, lost = c.in.Take(items); lost > 0 {
-				c.env.Log.Warn("audio frames dropped", "frames", lost)
-			}
-			for _, it := range items {
-				c.device(it)
-			}
+			items = takeIn(c, items)
 		case f := <-c.events:
 			if ctx.Err() != nil {
 				return // a turn that has ended with the connection is cut, not stopped
@@ -243,6 +158,18 @@ func (c *Conversation) loop(ctx context.Context) {
 		}
 		c.tellQueued()
 	}
+}
+
+// takeIn acts on what the device has done. The memory of items is used again.
+func takeIn(c *Conversation, items []wire.Item[wire.Event]) []wire.Item[wire.Event] {
+	items, lost := c.in.Take(items)
+	if lost > 0 {
+		c.env.Log.Warn("audio frames dropped", "frames", lost)
+	}
+	for _, it := range items {
+		c.device(it)
+	}
+	return items
 }
 
 // post has f run by the loop. It may be called by any goroutine but that of Run.

@@ -213,13 +213,11 @@ func (m *Room) Cancel() {
 }
 
 // Admit begins the session of the device, in the place of an older one, which
-// ends. Neither waits for the other. read runs on a goroutine of the session: it
-// hands what it reads from the transport to the session, and returns when the
-// transport is closed. The session ends when ctx does, at the latest.
-func (m *Room) Admit(ctx context.Context, t Transport, read func(*Session)) {
+// ends. Neither waits for the other. The session ends when ctx does, at the latest.
+func (m *Room) Admit(ctx context.Context, t Transport, r Reader) {
 	s := newSession(ctx, m, t)
 	m.registry.admit(s, m.key) //nolint:contextcheck // it asks whether a session has ended, by its own context
-	s.start(read)              //nolint:contextcheck // the session has a context of its own, made of ctx
+	s.start(r)                 //nolint:contextcheck // the session has a context of its own, made of ctx
 }
 
 func (r *Registry) admit(s *Session, key string) {

@@ -70,14 +70,19 @@ func newSession(ctx context.Context, m *Room, t Transport) *Session {
 	return s
 }
 
-// start begins to serve the device and returns. It runs read, which takes what
+// start begins to serve the device and returns. It runs r, which takes what
 // the device sends until the transport is closed.
 //
 // An idle session costs two goroutines, reader and conversation.
-func (s *Session) start(read func(*Session)) {
+func (s *Session) start(r Reader) {
 	s.log.Info("device connected", "remote", s.peer.Remote, "protocol_version", s.peer.Protocol)
 	s.noHello = time.AfterFunc(helloTimeout, func() { s.life.end(ErrNoHello) })
-	s.life.start("reader", func(context.Context) { read(s) })
+	s.life.wg.Add(1)
+	go func() { // neither by life.start nor as a method, which would make its stack deeper ([Reader])
+		defer s.life.wg.Done()
+		defer s.life.recover("reader")
+		r.Read(s)
+	}()
 	context.AfterFunc(s.life.context(), s.close)
 }
 

@@ -115,7 +115,7 @@ func inMemory(t *testing.T, m *memory, f func(r *Registry, s *Session, talk *ech
 			t.Fatal(err)
 		}
 		sessions := make(chan *Session, 1)
-		room.Admit(t.Context(), m, func(s *Session) { sessions <- s; <-m.gone })
+		room.Admit(t.Context(), m, readerFunc(func(s *Session) { sessions <- s; <-m.gone }))
 		s := <-sessions
 		s.Text([]byte(`{"type":"hello","version":3,"transport":"udp","features":{"aec":true}}`))
 		synctest.Wait()
@@ -255,3 +255,8 @@ func TestLimitsAllow(t *testing.T) {
 		}
 	})
 }
+
+// readerFunc is a [Reader] of a function.
+type readerFunc func(*Session)
+
+func (f readerFunc) Read(s *Session) { f(s) }

@@ -27,6 +27,14 @@ type Transport interface {
 	Close(reason *Reason)
 }
 
+// Reader takes in what a device sends. The stack of an idle device is halved by the next collection of garbage as long as what
+// waits in Read for the next message takes less than 1.2 KiB (M12: 4 KiB of each device).
+type Reader interface {
+	// Read runs on a goroutine of the session. It hands what it reads from the transport to the session, and returns
+	// when the transport is closed.
+	Read(s *Session)
+}
+
 // Greeter is a [Transport] that takes part in the hello.
 type Greeter interface {
 	// Greet is told what the device offers before the answer is queued, and may

@@ -29,11 +29,26 @@ var (
 	errNoRoom = errors.New("no room for the message") // the session has ended
 )
 
-// read hands the device's messages to the session until the socket ends. After the
+// Read hands the device's messages to the session until the socket ends. After the
 // session has ended it goes on reading, and throws away, so that the device can
-// hear the close frame.
-func (c *conn) read(s *connection.Session) {
+// hear the close frame ([connection.Reader]).
+func (c *conn) Read(s *connection.Session) {
 	defer close(c.readDone)
+	c.listen(s)
+	for {
+		kind, r, err := c.next()
+		if err == nil {
+			err = c.take(kind, r)
+		}
+		if err != nil {
+			c.leave(err)
+			return
+		}
+	}
+}
+
+// listen prepares for the first message.
+func (c *conn) listen(s *connection.Session) {
 	c.session = s
 	c.controls.fail = func(err error) { s.End(connection.WriteFailed(err)) }
 	c.ws.SetPingHandler(func(payload string) error {
@@ -50,14 +65,13 @@ func (c *conn) read(s *connection.Session) {
 	c.ws.SetCloseHandler(func(int, string) error { return nil }) // Close says goodbye
 	c.ws.SetReadLimit(maxPromise)
 	c.life.start(func() { s.End(errStalled) })
-	for {
-		if err := c.readOne(); err != nil {
-			s.End(readReason(err, !c.due.IsZero() && !time.Now().Before(c.due)))
-			if _, closed := errors.AsType[*websocket.CloseError](err); !closed {
-				_, _ = io.Copy(io.Discard, c.in.Conn)
-			}
-			return
-		}
+}
+
+// leave ends the session for an error of its socket.
+func (c *conn) leave(err error) {
+	c.session.End(readReason(err, !c.due.IsZero() && !time.Now().Before(c.due)))
+	if _, closed := errors.AsType[*websocket.CloseError](err); !closed {
+		_, _ = io.Copy(io.Discard, c.in.Conn)
 	}
 }
 
@@ -77,17 +91,18 @@ func (c *conn) extend() error {
 	return c.ws.SetReadDeadline(until)
 }
 
-// readOne reads one message and acts on it. Only errors of the socket come back.
-func (c *conn) readOne() error {
+// next waits for the first frame of a message.
+func (c *conn) next() (kind int, message io.Reader, err error) {
 	c.due = time.Time{}
 	if err := c.extend(); err != nil {
-		return err
+		return 0, nil, err
 	}
 	c.in.begin()
-	kind, r, err := c.ws.NextReader()
-	if err != nil {
-		return err
-	}
+	return c.ws.NextReader()
+}
+
+// take reads one message and acts on it. Only errors of the socket come back.
+func (c *conn) take(kind int, r io.Reader) error {
 	c.due = time.Now().Add(messageTime)
 	if err := c.extend(); err != nil {
 		return err

@@ -177,7 +177,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, peer connection.P
 	// The handler returns, since net/http keeps 12 KiB of buffers and a grown stack
 	// for as long as one runs: 60 KiB instead of 45 for an idle device (M12). So the
 	// context ends with nothing but the session's own end.
-	room.Admit(context.WithoutCancel(r.Context()), c, c.read)
+	room.Admit(context.WithoutCancel(r.Context()), c, c)
 }
 
 // refuseToken answers a device that does not show the token that all devices share.

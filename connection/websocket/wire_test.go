@@ -251,7 +251,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		c := looseConn(t, 1, bytes.NewReader(raw))
-		room.Admit(t.Context(), c, c.read)
+		room.Admit(t.Context(), c, c)
 		<-c.readDone
 		if err := registry.Shutdown(t.Context()); err != nil {
 			t.Error(err)
