@@ -49,6 +49,7 @@ var rules = []rule{
 	{"providers/service", "providers", "what can be set up, and how it is made"},
 	{"providers/transport", "providers internal/text internal/text/message", "connections to services, and why they fail"},
 	{"providers/sound", "providers providers/transport audio audio/file", "bytes of speech into sound"},
+	{"providers/thread", "", "threads for engines of C that compute for long"},
 	{"providers/generation", "providers providers/service providers/transport providers/sse internal/text", "the driver of language models behind HTTP"},
 	{"providers/platform", "providers providers/generation providers/transport providers/sse prompts", "the driver of services that keep the dialogue"},
 	{"providers/recognition", "providers providers/transport audio", "the driver of streaming recognisers"},
@@ -58,7 +59,7 @@ var rules = []rule{
 	{"providers/httpvoice", "providers providers/service providers/transport providers/sound providers/sse internal/text", "the driver of voices behind HTTP"},
 	{"providers/catalog", "providers providers/...", "the list of all kinds"},
 	{"providers/providertest", "providers providers/service providers/transport audio internal/servicetest internal/text", "contracts and fakes"},
-	{"providers/*", "providers providers/service providers/transport providers/sound providers/recognition providers/duplex providers/volcframe providers/synthesis providers/httpvoice providers/generation providers/platform providers/sse audio audio/file internal/text/...", "a technology knows the contracts and what all share, and no other one"},
+	{"providers/*", "providers providers/service providers/transport providers/sound providers/thread providers/recognition providers/duplex providers/volcframe providers/synthesis providers/httpvoice providers/generation providers/platform providers/sse audio audio/file internal/text/...", "a technology knows the contracts and what all share, and no other one"},
 	{"providers/sherpa/sherpatest", "providers/sherpa/modelfile", "a library and models for tests"},
 	{"providers/local/pinyin", "", "a generator, run by hand"},
 	{"providers/local/render", "providers audio audio/file providers/local", "a generator, run by hand"},
@@ -176,5 +177,5 @@ var libraries = []rule{
 	{"github.com/pressly/goose", "store", "databases are known in one place"},
 	{"golang.org/x/crypto", "internal/account internal/sealed internal/doctor", "passwords are hashed in one place, secrets sealed in one, certificates judged by public authorities in one"},
 	{"github.com/teambition/rrule-go", "agent/feature/alarm", "one place computes when something recurs"},
-	{"github.com/ebitengine/purego", "providers/pocketsphinx providers/local providers/sherpa", "engines are opened where they are used"},
+	{"github.com/ebitengine/purego", "providers/pocketsphinx providers/local providers/sherpa providers/thread", "engines are opened where they are used"},
 }

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"sync"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"xiaozhi/providers/thread"
 )
 
 const defaultVoice = "rms"
@@ -102,12 +105,12 @@ type fliteLibrary struct {
 	voices map[string]uintptr // guarded by turn
 	now    *fliteJob          // guarded by turn: what the callback serves
 
-	textToWave func(text string, voice uintptr) uintptr
+	thread     *thread.Thread // calls textToWave
+	textToWave uintptr        // cst_wave *flite_text_to_wave(const char *, cst_voice *)
 	deleteWave func(wave uintptr)
 	newInfo    func() *streamInfo
 	infoValue  func(*streamInfo) uintptr
 	featSet    func(features uintptr, name string, value uintptr)
-	callback   uintptr
 }
 
 type fliteJob struct {
@@ -137,7 +140,7 @@ type streamInfo struct {
 
 const (
 	streamGoOn = 0
-	streamStop = -1
+	streamStop = ^uintptr(0) // -1
 	// streamSamples is the number of samples that flite gathers before it calls back: 100 ms.
 	streamSamples = 1600
 )
@@ -152,7 +155,7 @@ var openFlite = sync.OnceValues(func() (*fliteLibrary, error) {
 	}
 	var start func() int32
 	for name, fn := range map[string]any{
-		"flite_init": &start, "flite_text_to_wave": &l.textToWave, "delete_wave": &l.deleteWave,
+		"flite_init": &start, "delete_wave": &l.deleteWave,
 		"new_audio_streaming_info": &l.newInfo, "audio_streaming_info_val": &l.infoValue, "feat_set": &l.featSet,
 	} {
 		sym, err := purego.Dlsym(h, name)
@@ -161,14 +164,20 @@ var openFlite = sync.OnceValues(func() (*fliteLibrary, error) {
 		}
 		purego.RegisterFunc(fn, sym)
 	}
+	if l.textToWave, err = purego.Dlsym(h, "flite_text_to_wave"); err != nil {
+		return nil, fmt.Errorf("open flite: %w", err)
+	}
+	if l.thread, err = thread.New(); err != nil {
+		return nil, fmt.Errorf("open flite: %w", err)
+	}
 	start()
-	l.callback = purego.NewCallback(l.piece)
 	return l, nil
 })
 
-// piece is called by flite, on the goroutine that is in textToWave, for each
-// piece of sound. It says whether to go on.
-func (l *fliteLibrary) piece(w *fliteWave, start, size, _ int32, _ uintptr) int {
+// piece answers flite's callback for each piece of sound, on the goroutine that speaks, and says whether to go on:
+// int (const cst_wave *, int start, int size, int last, cst_audio_streaming_info *).
+func (l *fliteLibrary) piece(asked [thread.Asked]uintptr) uintptr {
+	w, start, size := *(**fliteWave)(unsafe.Pointer(&asked[0])), int32(asked[1]), int32(asked[2])
 	if l.now.over() != nil {
 		return streamStop
 	}
@@ -199,7 +208,7 @@ func (l *fliteLibrary) load(voice string) (uintptr, error) {
 		return 0, fmt.Errorf("flite voice %s did not register", voice)
 	}
 	info := l.newInfo()
-	info.minSamples, info.callback = streamSamples, l.callback
+	info.minSamples, info.callback = streamSamples, thread.Callback()
 	l.featSet(v.features, "streaming_info", l.infoValue(info))
 	l.voices[voice] = uintptr(unsafe.Pointer(v))
 	return l.voices[voice], nil
@@ -221,7 +230,11 @@ func (l *fliteLibrary) speak(ctx context.Context, text, voice string, put func([
 	}
 	heard := false
 	l.now = &fliteJob{ctx.Err, func(pcm []int16) { heard = true; put(pcm) }}
-	wave := l.textToWave(text, v)
+	said := append([]byte(text), 0)
+	var pinned runtime.Pinner
+	pinned.Pin(unsafe.SliceData(said))
+	wave := l.thread.Call(l.textToWave, l.piece, uintptr(unsafe.Pointer(unsafe.SliceData(said))), v)
+	pinned.Unpin()
 	l.now = nil
 	if wave == 0 {
 		return errors.New("flite made no sound")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"xiaozhi/providers/thread"
 )
 
 // mainSearch is the C library's name of the search that a decoder was loaded with.
@@ -25,6 +27,7 @@ const maxGrammars = 8
 type decoder struct {
 	log       *slog.Logger
 	model     model
+	thread    *thread.Thread // searches
 	dictation *searcher
 	grammar   *searcher
 	low, high *frontEnd // for low voices and for high ones
@@ -71,10 +74,13 @@ func newDecoder(lib *library, m model, log *slog.Logger) (_ *decoder, err error)
 		}
 		log.Info("decoder loaded", "took", time.Since(from).Round(time.Millisecond), "memory_mib", max(0, resident()-before)>>20)
 	}()
-	if d.dictation, err = newSearcher(lib, m.dictationArgs(), latticeShift); err != nil {
+	if d.thread, err = thread.New(); err != nil {
 		return nil, err
 	}
-	if d.grammar, err = newSearcher(lib, m.grammarArgs(), 0); err != nil {
+	if d.dictation, err = newSearcher(lib, d.thread, m.dictationArgs(), latticeShift); err != nil {
+		return nil, err
+	}
+	if d.grammar, err = newSearcher(lib, d.thread, m.grammarArgs(), 0); err != nil {
 		return nil, err
 	}
 	if d.low, err = newFrontEnd(lib, m.features); err != nil {
@@ -263,5 +269,8 @@ func (d *decoder) close() {
 		if s != nil {
 			s.close()
 		}
+	}
+	if d.thread != nil {
+		d.thread.Close()
 	}
 }

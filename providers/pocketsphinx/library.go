@@ -33,9 +33,13 @@ type settingsCalls struct {
 	free       func(cfg handle) int32                                               `c:"cmd_ln_free_r"`
 }
 
-// searchCalls are the functions of a decoder (ps_decoder_t).
+// searchCalls are the functions of a decoder (ps_decoder_t). Those that compute for long are called by a [thread.Thread] at
+// their addresses.
 type searchCalls struct {
-	open     func(cfg handle) handle             `c:"ps_init"`
+	open    uintptr `c:"ps_init"`        // ps_decoder_t *(cmd_ln_t *)
+	process uintptr `c:"ps_process_cep"` // int (ps_decoder_t *, mfcc_t **cepstra, int frames, int no_search, int whole)
+	end     uintptr `c:"ps_end_utt"`     // int (ps_decoder_t *)
+
 	free     func(ps handle) int32               `c:"ps_free"`
 	lookup   func(ps handle, word string) handle `c:"ps_lookup_word"`
 	freeText func(text handle)                   `c:"ckd_free"`
@@ -44,10 +48,8 @@ type searchCalls struct {
 	setSearch   func(ps handle, name string) int32       `c:"ps_set_search"`
 	unsetSearch func(ps handle, name string) int32       `c:"ps_unset_search"`
 
-	begin   func(ps handle) int32                                                   `c:"ps_start_utt"`
-	process func(ps handle, cepstra **float32, frames, noSearch, whole int32) int32 `c:"ps_process_cep"`
-	end     func(ps handle) int32                                                   `c:"ps_end_utt"`
-	best    func(ps handle, score *int32) string                                    `c:"ps_get_hyp"`
+	begin func(ps handle) int32                `c:"ps_start_utt"`
+	best  func(ps handle, score *int32) string `c:"ps_get_hyp"`
 }
 
 // wordCalls are the functions of the words of a result (ps_seg_t). A result that
@@ -91,6 +93,10 @@ func openLibrary(file string) (*library, error) {
 				return nil, fmt.Errorf("%s is not the library of Debian's libpocketsphinx3 0.8+5prealpha: %w", file, err)
 			}
 			field := v.Field(i)
+			if field.Kind() == reflect.Uintptr {
+				*(*uintptr)(unsafe.Pointer(field.UnsafeAddr())) = address
+				continue
+			}
 			purego.RegisterFunc(reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Interface(), address)
 		}
 	}

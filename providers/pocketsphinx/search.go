@@ -2,8 +2,11 @@ package pocketsphinx
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"unsafe"
+
+	"xiaozhi/providers/thread"
 )
 
 // feedFrames is the number of frames (10 ms each) in one call of the library:
@@ -22,26 +25,27 @@ type segment struct {
 // searcher is one C decoder with its loaded dictionary. It is for one goroutine
 // at a time; after end it is clean for the next utterance.
 type searcher struct {
-	lib   *library
-	cfg   handle
-	ps    handle
-	shift int // by how many bits its acoustic scores are too large
+	lib    *library
+	thread *thread.Thread // of its decoder
+	cfg    handle
+	ps     handle
+	shift  int // by how many bits its acoustic scores are too large
 }
 
 // latticeShift is the shift of results that come from a lattice (bestpath).
 const latticeShift = 10
 
-func newSearcher(lib *library, args []string, shift int) (*searcher, error) {
+func newSearcher(lib *library, on *thread.Thread, args []string, shift int) (*searcher, error) {
 	cfg, err := lib.config(args)
 	if err != nil {
 		return nil, err
 	}
-	ps := lib.search.open(cfg)
+	ps := handle(on.Call(lib.search.open, nil, uintptr(cfg)))
 	if ps == 0 {
 		lib.settings.free(cfg)
 		return nil, fmt.Errorf("pocketsphinx could not load its model: %s", strings.Join(args, " "))
 	}
-	return &searcher{lib: lib, cfg: cfg, ps: ps, shift: shift}, nil
+	return &searcher{lib: lib, thread: on, cfg: cfg, ps: ps, shift: shift}, nil
 }
 
 // begin starts an utterance in the named search.
@@ -58,10 +62,14 @@ func (s *searcher) begin(search string) error {
 // feed searches frames whose mean was removed. It calls stop before each call
 // of the library and ends early when that is true.
 func (s *searcher) feed(frames []cepstrum, stop func() bool) error {
+	var pinned runtime.Pinner
 	for len(frames) > 0 && !stop() {
 		n := min(feedFrames, len(frames))
 		rows := rowsOf(frames[:n])
-		if s.lib.search.process(s.ps, unsafe.SliceData(rows), int32(n), 0, 0) < 0 {
+		pinned.Pin(unsafe.SliceData(rows))
+		failed := int32(s.thread.Call(s.lib.search.process, nil, uintptr(s.ps), uintptr(unsafe.Pointer(unsafe.SliceData(rows))), uintptr(n), 0, 0)) < 0
+		pinned.Unpin()
+		if failed {
 			return fmt.Errorf("pocketsphinx failed in %d frames", n)
 		}
 		frames = frames[n:]
@@ -70,7 +78,7 @@ func (s *searcher) feed(frames []cepstrum, stop func() bool) error {
 }
 
 // end completes the utterance.
-func (s *searcher) end() { s.lib.search.end(s.ps) }
+func (s *searcher) end() { s.thread.Call(s.lib.search.end, nil, uintptr(s.ps)) }
 
 // best returns the text found so far. It may be called before end.
 func (s *searcher) best() string {
