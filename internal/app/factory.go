@@ -181,7 +181,8 @@ func (f *factory) settings(id string) connection.Settings {
 
 // changed returns a function that tells the directory of other tools or states.
 func (f *factory) changed(s wire.Session) func() {
-	return func() { f.app.outside.devices.Changed(s.DeviceID) }
+	id := s.DeviceID // alone: the whole session would stay for each of its sources
+	return func() { f.app.outside.devices.Changed(id) }
 }
 
 // conversation joins an [agent.Conversation] with its recording and the router that
