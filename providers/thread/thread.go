@@ -16,7 +16,7 @@ package thread
 #include <unistd.h>
 #endif
 
-enum { most = 6, relayed = 5, nice_by = 10 };
+enum { most = 6, relayed = 5, nice_by = 3 };
 
 enum state { idle, called, asks, answered, returned, over };
 
@@ -123,7 +123,7 @@ type Thread struct {
 	c *C.struct_thread
 }
 
-// New starts a thread, which waits until Close. On Linux it is as nice as 10 (nice(1)); elsewhere as any other.
+// New starts a thread, which waits until Close. On Linux it has half the weight of others (nice(1), 3): it gives way to what is due, and other programs of a busy machine do not starve it. Elsewhere it is as any other.
 func New() (*Thread, error) {
 	c := C.start()
 	if c == nil {
