@@ -7,11 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -27,6 +29,8 @@ type Offer struct {
 	Why     string   // what decided it, for people
 	Job     bool     // the tool says so, or Options.Jobs does
 	Consent bool     // the user must say yes first, as the gate says
+
+	Limit time.Duration // of one call, from its sending; never 0
 }
 
 // Identity says which tool it is: another one, or one that says something else of itself,
@@ -55,6 +59,7 @@ type Options struct {
 	Rules
 	Kinds    map[string]mcp.Kind // overrides, tool name patterns (path.Match) to kind
 	Jobs     []string            // patterns of jobs, as mcp.Fits reads them
+	Times    Times               // limits of calls that the settings set
 	Words    bool                // records and the log show the arguments of calls, which hold what was said
 	Record   func(Record)        // gets the record of each call, from its goroutine; nil: none
 	Describe Describe            // looks at the pictures in results of queries; nil: the model gets none
@@ -99,7 +104,7 @@ func New(o Options, sources ...mcp.Source) *Router {
 		running: make(map[string]struct{}),
 		warned:  make(map[string]struct{}),
 	}
-	rt.SetLimits(Limits{Rules: o.Rules, Kinds: o.Kinds, Jobs: o.Jobs})
+	rt.SetLimits(Limits{Rules: o.Rules, Kinds: o.Kinds, Jobs: o.Jobs, Times: o.Times})
 	for _, s := range sources {
 		rt.Add(s)
 	}
@@ -120,6 +125,7 @@ type Limits struct {
 	Rules
 	Kinds map[string]mcp.Kind
 	Jobs  []string
+	Times Times
 }
 
 // limits are Limits with the gate of their rules.
@@ -130,7 +136,7 @@ type limits struct {
 
 // SetLimits puts other limits in the place of those of the options, from now on. A call that was prepared is run.
 func (rt *Router) SetLimits(l Limits) {
-	for _, pattern := range slices.Concat(l.Allow, l.Deny, l.Confirm, l.Jobs) {
+	for _, pattern := range slices.Concat(l.Allow, l.Deny, l.Confirm, l.Jobs, slices.Collect(maps.Keys(l.Times))) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			rt.warnOnce("tool pattern is malformed", "", pattern, slog.Any("err", err))
 		}
@@ -192,6 +198,7 @@ func (rt *Router) placed() []placedOffer {
 		out[i].Kind, out[i].Why = mcp.ExplainKind(tool, rt.limits.Load().Kinds)
 		_, job := mcp.FitsTool(rt.limits.Load().Jobs, tool, name, mcp.FunctionName(tool.Name))
 		out[i].Job = tool.Job || job
+		out[i].Limit = rt.limits.Load().Times.limitOf(out[i].Offer)
 		out[i].Consent = rt.decide(out[i].Offer, mcp.ByModel, false).Decision == Asks
 		if name != mcp.FunctionName(names[i]) {
 			rt.warnOnce("tool name is taken", out[i].Tool.Source, names[i], slog.String("offered_as", name))

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/mcp"
@@ -65,7 +65,7 @@ func (rt *Router) rejected(p Prepared, err error) mcp.ActionResponse {
 }
 
 // Detach runs a job and waits for its outcome. The call outlives the conversation:
-// it ends with its reply, with ctx or after 30 minutes, and Close neither ends nor
+// it ends with its reply, with ctx or after its limit, and Close neither ends nor
 // awaits it. The device's own tools end with their source.
 func (rt *Router) Detach(ctx context.Context, p Prepared) mcp.ActionResponse {
 	rt.mu.Lock()
@@ -167,9 +167,14 @@ func (j *job) perform(ctx context.Context) mcp.ActionResponse {
 	var o outcome
 	if o.err = rt.device.wait(ctx, rt.life.Done(), j.slot); o.err == nil {
 		j.began = time.Now()
+		free := sync.OnceFunc(func() { rt.device.release(j.slot) })
+		if p.Offer.Job || j.detached { // others need not wait for it
+			early := time.AfterFunc(jobHolds, free)
+			defer early.Stop()
+		}
 		o = j.send(ctx)
 		j.took = time.Since(j.began)
-		rt.device.release(j.slot)
+		free()
 		if o.err == nil && p.Offer.Kind == mcp.Query && !j.detached {
 			o.result = j.look(ctx, o.result)
 		}
@@ -187,23 +192,21 @@ func (j *job) perform(ctx context.Context) mcp.ActionResponse {
 	return r
 }
 
-// Times that a call may take, from its sending.
-const (
-	callTimeout = 15 * time.Second
-	slowTimeout = 60 * time.Second // of camera and screen pictures (docs/protocol.md 5.4)
-	jobTimeout  = 30 * time.Minute
-)
+// limit returns how long the call may take. A job that a turn waits for is a call like all others.
+func (j *job) limit() time.Duration {
+	o := j.call.Offer
+	if o.Job = j.detached || o.Job && j.call.Call.By.Outside(); o.Job != j.call.Offer.Job {
+		return j.router.limits.Load().Times.limitOf(o)
+	}
+	return cmp.Or(o.Limit, callTimeout)
+}
 
 // send runs the tool until it answers or its time is over.
 func (j *job) send(ctx context.Context) outcome {
 	rt, p := j.router, j.call
-	life, limit := rt.life, cmp.Or(p.Offer.Tool.Timeout, callTimeout)
-	switch {
-	case j.detached:
-		life, limit = ctx, jobTimeout
-	case strings.HasPrefix(p.Offer.Tool.Name, "self.camera."),
-		p.Offer.Tool.Name == "self.screen.snapshot", p.Offer.Tool.Name == "self.screen.preview_image":
-		limit = slowTimeout
+	life, limit := rt.life, j.limit()
+	if j.detached {
+		life = ctx
 	}
 	callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(life, p.Info), rt.Peer(p.Call.ID)), limit, errNoReply)
 	defer cancel()

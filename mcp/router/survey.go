@@ -52,6 +52,7 @@ func (rt *Router) hidden(tool mcp.Tool) Listed {
 	l.Kind, l.Why = mcp.ExplainKind(tool, rt.limits.Load().Kinds)
 	_, job := mcp.FitsTool(rt.limits.Load().Jobs, tool, mcp.FunctionName(tool.Name))
 	l.Job = tool.Job || job
+	l.Limit = rt.limits.Load().Times.limitOf(l.Offer)
 	names := []string{mcp.FunctionName(tool.Name)}
 	l.Asks, l.Consent = rt.limits.Load().gate.asks(tool, names)
 	why, denied := rt.limits.Load().gate.hides(tool, names)
