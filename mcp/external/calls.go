@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,6 +118,13 @@ func (c *calls) begin(name string, cancel context.CancelCauseFunc) (*session, ui
 	return c.live, c.number, nil
 }
 
+// busy reports whether there are calls that run.
+func (c *calls) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.running) > 0
+}
+
 // finish forgets a call that has ended.
 func (c *calls) finish(number uint64) {
 	c.mu.Lock()
@@ -124,8 +132,8 @@ func (c *calls) finish(number uint64) {
 	delete(c.running, number)
 }
 
-// CallTool runs a tool and waits for its result as long as ctx and the config's
-// timeout allow. The result is text, an mcp.Image, a []any of both, or any JSON
+// CallTool runs a tool and waits for its result as long as ctx allows or, where that has no
+// deadline, the config's timeout. The result is text, an mcp.Image, a []any of both, or any JSON
 // value. It is sent once; with Config.Defaults a server of 2026-07-28 may have it
 // continued up to ten times, each with an answer to what it asked. Errors: mcp.ErrNoTool, also while the server is
 // away; mcp.ErrClosed when it left meanwhile; a *mcp.ToolError for what it
@@ -133,8 +141,11 @@ func (c *calls) finish(number uint64) {
 func (s *Server) CallTool(ctx context.Context, name string, arguments map[string]any) (any, error) {
 	own, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	own, stop := context.WithTimeout(own, s.config.Timeout)
-	defer stop()
+	if _, bounded := ctx.Deadline(); !bounded {
+		var stop context.CancelFunc
+		own, stop = context.WithTimeout(own, cmp.Or(s.config.Timeout, defaultTimeout))
+		defer stop()
+	}
 	live, number, err := s.calls.begin(name, cancel)
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
@@ -169,7 +180,7 @@ func (s *Server) callError(ctx, own context.Context, live *session, name string,
 		return fmt.Errorf("call %s: %w", name, ctx.Err())
 	}
 	if own.Err() != nil {
-		return fmt.Errorf("call %s: mcp server %s gave no answer in %v: %w", name, s.name, s.config.Timeout, own.Err())
+		return fmt.Errorf("call %s: mcp server %s gave no answer in %v: %w", name, s.name, cmp.Or(s.config.Timeout, defaultTimeout), own.Err())
 	}
 	if errors.Is(err, io.EOF) || live.over() {
 		return s.left(name)

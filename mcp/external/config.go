@@ -28,7 +28,7 @@ const (
 	WebSocket Transport = "websocket" // one JSON-RPC message in each WebSocket message
 )
 
-// defaultTimeout ends a call whose caller sets no earlier deadline.
+// defaultTimeout ends a call for which neither its caller nor the config sets a time.
 const defaultTimeout = 60 * time.Second
 
 // maxTimeout is the longest that may be set for one call.
@@ -51,7 +51,7 @@ type Config struct {
 	Allow   []string            // patterns of tool names; where there are any, nothing else is offered
 	Deny    []string            // patterns of tool names that are not offered
 	Kinds   map[string]mcp.Kind // patterns of tool names to how they are called
-	Timeout time.Duration       // of one call
+	Timeout time.Duration       // of one call; 0: none is set
 	Trust   bool                // tools that say nothing of what they destroy run without the user's yes
 	Legacy  bool                // begin with initialize, never with server/discover
 
@@ -215,10 +215,10 @@ func (e Entry) checkNames() error {
 }
 
 // parseTimeout reads 30s, or a number: of seconds, or of milliseconds from 1000
-// on, since desktop clients use both and no call takes 1000 seconds.
+// on, since desktop clients use both and no call takes 1000 seconds. "" is 0.
 func parseTimeout(text string) (time.Duration, error) {
 	if text == "" {
-		return defaultTimeout, nil
+		return 0, nil
 	}
 	d, err := time.ParseDuration(text)
 	if n, nerr := strconv.ParseFloat(text, 64); nerr == nil && n >= 0 && n <= float64(maxTimeout/time.Millisecond) {

@@ -41,9 +41,6 @@ func TestSpellings(t *testing.T) {
 			Transport: Stdio, Command: "x", Allow: []string{"a*"}, Deny: []string{"ab"}, Kinds: map[string]mcp.Kind{"a.b": mcp.Control},
 		},
 	} {
-		if want.Timeout == 0 {
-			want.Timeout = defaultTimeout
-		}
 		configs, problems, err := parseServers(t.Context(), []byte(`{"mcpServers":{"my.server":`+text+`}}`), secret.Sources{})
 		if err != nil || problems["my.server"] != nil {
 			t.Errorf("%s: %v, %v", text, err, problems)
@@ -210,7 +207,7 @@ func FuzzServers(f *testing.F) {
 			t.Fatal("a broken file has servers")
 		}
 		for name, c := range configs {
-			if c.check() != nil || c.Timeout <= 0 || c.Timeout > maxTimeout || len(c.ways()) == 0 || strings.TrimSpace(name) == "" {
+			if c.check() != nil || c.Timeout < 0 || c.Timeout > maxTimeout || len(c.ways()) == 0 || strings.TrimSpace(name) == "" {
 				t.Fatalf("%q: %+v passed", name, plainConfig(c))
 			}
 			newMask(c).text(string(data))

@@ -186,6 +186,7 @@ type dialling struct {
 	ways  []way
 	pause backoff
 	peer  *sdk.Client
+	busy  func() bool // whether calls run
 }
 
 // connect tries the ways in their order and returns the one that works, which
@@ -193,7 +194,7 @@ type dialling struct {
 func (d *dialling) connect(ctx context.Context) (*session, way, error) {
 	var errs []error
 	for i, w := range d.ways {
-		live, err := connect(ctx, d.open, w, d.peer)
+		live, err := connect(ctx, d.open, w, d.peer, d.busy)
 		if err == nil {
 			d.ways[0], d.ways[i] = w, d.ways[0]
 			return live, w, nil

@@ -74,14 +74,12 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 	if o.rand == nil {
 		o.rand = rand.Float64
 	}
-	if c.Timeout <= 0 {
-		c.Timeout = defaultTimeout
-	}
 	s := &Server{
 		name: name, config: c, log: o.Log.With("server", name), mask: newMask(c), dialling: dialling{pause: backoff{rand: o.rand}},
 		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1),
 		calls: calls{running: make(map[uint64]context.CancelCauseFunc)}, condition: condition{changed: o.changed, now: Status{Phase: Resting}},
 	}
+	s.dialling.busy = s.calls.busy
 	options := &sdk.ClientOptions{
 		Logger:                 s.log,
 		Capabilities:           &sdk.ClientCapabilities{},                                                  // no roots, no sampling: a server has no claim on either

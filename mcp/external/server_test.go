@@ -146,14 +146,17 @@ func TestListsOfNames(t *testing.T) {
 	})
 }
 
-// TestStalledServer: a call ends with its caller's time, or with the server's own.
+// TestStalledServer: a call ends with its caller's time, or with the server's own where the caller sets none.
 func TestStalledServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := piped(t, tools(t), ServerOptions{})
 		s.config.Timeout = 5 * time.Second
 		running(t, s)
-		for limit, want := range map[time.Duration]time.Duration{time.Second: time.Second, time.Minute: 5 * time.Second} {
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
+		for limit, want := range map[time.Duration]time.Duration{time.Second: time.Second, time.Minute: time.Minute, 0: 5 * time.Second} {
+			ctx, cancel := context.WithCancel(t.Context())
+			if limit > 0 {
+				ctx, cancel = context.WithTimeout(t.Context(), limit)
+			}
 			began := time.Now()
 			_, err := s.CallTool(ctx, "slow", nil)
 			cancel()
@@ -193,6 +196,30 @@ func TestFrozenServer(t *testing.T) {
 		later(2*time.Second + discoverTime)
 		if !s.HasTool("a") || p.opened != 2 {
 			t.Errorf("it was opened %d times", p.opened)
+		}
+	})
+}
+
+// TestBusyServer: a server that does one thing at a time, and answers no ping meanwhile, has its call's time; after it,
+// one that is still silent is left.
+func TestBusyServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &puppet{answers: map[string]string{"initialize": greeting, "tools/list": `{"tools":[{"name":"a"}]}`}}
+		s := p.server(ServerOptions{})
+		running(t, s)
+		later(discoverTime)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
+		defer cancel()
+		began := time.Now()
+		if _, err := s.CallTool(ctx, "a", nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 30*time.Minute {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		if p.opened != 1 {
+			t.Errorf("it was opened %d times", p.opened)
+		}
+		later(pingPause*(pingFailures+1) + pingLimit)
+		if p.opened != 2 {
+			t.Errorf("a frozen server was opened %d times", p.opened)
 		}
 	})
 }

@@ -30,6 +30,7 @@ var (
 type session struct {
 	*sdk.ClientSession
 	line   *line
+	busy   func() bool             // whether calls of it run
 	cancel context.CancelCauseFunc // of the time that the connection lives in
 	gone   chan struct{}           // closed when the connection has ended
 	silent chan struct{}           // closed when no sign of life comes
@@ -50,8 +51,8 @@ func (h *held) Connect(ctx context.Context) (sdk.Connection, error) {
 	return conn, err
 }
 
-// connect opens a way and shakes hands. The session ends with ctx at the latest.
-func connect(ctx context.Context, open opener, w way, peer *sdk.Client) (*session, error) {
+// connect opens a way and shakes hands. The session ends with ctx at the latest. busy reports whether calls of it run.
+func connect(ctx context.Context, open opener, w way, peer *sdk.Client, busy func() bool) (*session, error) {
 	line, err := open(ctx, w)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func connect(ctx context.Context, open opener, w way, peer *sdk.Client) (*sessio
 		line.end()
 		return nil, err
 	}
-	s := &session{ClientSession: client, line: line, cancel: cancel, gone: make(chan struct{}), silent: make(chan struct{})}
+	s := &session{ClientSession: client, line: line, busy: busy, cancel: cancel, gone: make(chan struct{}), silent: make(chan struct{})}
 	s.wg.Go(func() {
 		defer close(s.gone)
 		_ = client.Wait()
@@ -114,7 +115,8 @@ func (s *session) close() {
 }
 
 // watch asks for a sign of life until ctx ends. Any answer is one, also that
-// ping is unknown.
+// ping is unknown. A server that works on a call need not give one: many do one thing
+// at a time, and the call has its own limit.
 func (s *session) watch(ctx context.Context) {
 	ticker := time.NewTicker(pingPause)
 	defer ticker.Stop()
@@ -128,6 +130,9 @@ func (s *session) watch(ctx context.Context) {
 		err := s.Ping(limited, nil)
 		cancel()
 		failures++
+		if s.busy() {
+			failures = 0
+		}
 		if _, answered := errors.AsType[*jsonrpc.Error](err); err == nil || answered && !unsent(err) {
 			failures = 0
 		}

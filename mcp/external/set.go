@@ -1,7 +1,6 @@
 package external
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -128,7 +127,7 @@ func (set *Set) apply(ctx context.Context, configs map[string]Config, keep map[s
 			continue
 		}
 		c, stays := configs[name]
-		if c.Timeout = cmp.Or(c.Timeout, defaultTimeout); stays && reflect.DeepEqual(c, old.config) {
+		if stays && reflect.DeepEqual(c, old.config) {
 			continue
 		}
 		delete(set.servers, name)

@@ -107,7 +107,7 @@ func TestUnchangedServersStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := folk(t, "a", "b")
 		f := NewSet(Options{File: file, ServerOptions: ServerOptions{dial: p.dial}})
-		write(t, file, `{"mcpServers":{"a":{"url":"ws://h/a"}}}`)
+		write(t, file, `{"mcpServers":{"a":{"url":"ws://h/a","timeout":"1m"}}}`)
 		running(t, f)
 		before := f.Sources()[0]
 		write(t, file, `{"mcpServers":{"a":{"type":"ws","url":"ws://h/a","timeout":60},"b":{"url":"ws://h/b"}}}`)
@@ -148,6 +148,53 @@ func TestCollisions(t *testing.T) {
 		}
 		if offers := box.Offers(); len(offers) != 5 || slices.ContainsFunc(offers, func(o router.Offer) bool { return o.Tool.Name == "b" }) {
 			t.Errorf("offers %v", offers)
+		}
+	})
+}
+
+// TestTimesInTalks: the timeout of an entry counts in a talk, a setting counts before it, and a job may take its time.
+func TestTimesInTalks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipeNet()
+		p.serve(t, websockets(tools(t)))
+		for name, test := range map[string]struct {
+			timeout Text
+			times   router.Times
+			jobs    []string
+			want    time.Duration
+		}{
+			"none is set":     {"", nil, nil, 15 * time.Second},
+			"by the entry":    {"90s", nil, nil, 90 * time.Second},
+			"by a setting":    {"90s", router.Times{"external:a/*": 5 * time.Minute}, nil, 5 * time.Minute},
+			"a job":           {"", nil, []string{"slow"}, 30 * time.Minute},
+			"a job, an entry": {"20s", nil, []string{"slow"}, 30 * time.Minute},
+		} {
+			f := NewSet(Options{
+				Servers:       map[string]Config{"a": config(t, Entry{URL: "ws://h/", Trust: true, Timeout: test.timeout})},
+				ServerOptions: ServerOptions{dial: p.dial},
+			})
+			if err := f.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			box := router.New(router.Options{Times: test.times, Jobs: test.jobs}, f)
+			prepared, refused := box.Prepare(mcp.Call{Name: "slow"})
+			if refused != nil {
+				t.Fatalf("%s: %+v", name, refused)
+			}
+			run := box.Run
+			if prepared.Offer.Job {
+				run = box.Detach
+			}
+			began := time.Now()
+			if r := run(t.Context(), prepared); !r.Action.Failed() || time.Since(began) != test.want {
+				t.Errorf("%s: %+v after %v, want %v", name, r, time.Since(began), test.want)
+			}
+			if s := f.Server("a"); !s.IsReady() {
+				t.Errorf("%s: the server was left", name)
+			}
+			box.Close()
+			_ = f.Stop()
 		}
 	})
 }

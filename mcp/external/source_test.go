@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -26,7 +27,7 @@ func TestSource(t *testing.T) {
 		"lines": func(t *testing.T) mcp.Source {
 			t.Helper()
 			s, _ := piped(t, tools(t), ServerOptions{})
-			s.config.Timeout *= 5
+			s.config.Timeout = 5 * time.Minute
 			return s
 		},
 		"http":        web(Entry{URL: "http://tools.test/mcp"}, streamable),

@@ -87,7 +87,7 @@ func (c Config) offers(tool mcp.Tool) bool {
 func adopt(name string, c Config, t *sdk.Tool) mcp.Tool {
 	out := mcp.Tool{
 		Name: t.Name, Description: text.Cut(cmp.Or(t.Description, t.Title), maxDescription), Schema: sanitise(t.InputSchema),
-		Origin: mcp.Remote, Trusted: c.Trust, Source: mcp.SourceExternal + name, Stream: strings.ReplaceAll(name, ".", "-"), // streams are named without dots
+		Origin: mcp.Remote, Trusted: c.Trust, Timeout: c.Timeout, Source: mcp.SourceExternal + name, Stream: strings.ReplaceAll(name, ".", "-"), // streams are named without dots
 	}
 	if kind, _, ok := mcp.OverrideOf(t.Name, c.Kinds); ok {
 		out.Kind = kind
