@@ -29,6 +29,7 @@ type Tool struct {
 	Kind        mcp.Kind        `json:"kind"`
 	Why         string          `json:"why"` // it has that kind
 	Job         bool            `json:"job,omitempty"`
+	TimeoutMS   int64           `json:"timeout_ms"`       // of one call
 	Asks        string          `json:"asks,omitempty"`   // why somebody must say yes first
 	Hidden      string          `json:"hidden,omitempty"` // why it is not offered
 	Description string          `json:"description"`
@@ -177,7 +178,7 @@ func (p programs) list(w http.ResponseWriter, r *http.Request) {
 	out := List{Tools: []Tool{}, After: l.Last}
 	for _, t := range l.Rows {
 		out.Tools = append(out.Tools, Tool{
-			ID: idOf(t.Tool), Name: t.Tool.Name, LLMName: t.LLMName, Source: t.Tool.Source, Device: t.Device, Kind: t.Kind, Why: t.Why, Job: t.Job, Asks: t.Asks,
+			ID: idOf(t.Tool), Name: t.Tool.Name, LLMName: t.LLMName, Source: t.Tool.Source, Device: t.Device, Kind: t.Kind, Why: t.Why, Job: t.Job, TimeoutMS: t.Limit.Milliseconds(), Asks: t.Asks,
 			Hidden: t.Hidden, Description: t.Tool.Description, InputSchema: schemaOf(t.Tool.Schema),
 		})
 	}
@@ -349,7 +350,7 @@ const CallPrefix = "person_"
 func (d *Desk) run(r *http.Request, t row, arguments string, sure bool) (a answer, invalid string, err error) {
 	lang := ui.Lang(r)
 	info := mcp.Info{Language: string(lang), Hand: access.PersonOf(r).Scopes == nil, Pictures: true}
-	ctx, cancel := context.WithTimeout(mcp.WithInfo(r.Context(), info), callTime)
+	ctx, cancel := context.WithTimeout(mcp.WithInfo(r.Context(), info), max(callTime, askTime+t.Limit))
 	defer cancel()
 	call := mcp.Call{ID: CallPrefix + store.NewID(), Name: t.LLMName, Arguments: arguments, Language: string(lang)}
 	if t.Personal() {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
@@ -55,7 +56,13 @@ func TestRules(t *testing.T) {
 	odd := listed("external:a/b", `we[ird*\`, "")
 	s.here = append(s.here, odd)
 	v := visit(t, s, olga)
-	lamp := onPath + "m1/" + idOf(s.tools["m1"][1].Tool)
+	lamp, clock := onPath+"m1/"+idOf(s.tools["m1"][1].Tool), herePath+idOf(s.here[0].Tool)
+	set.config.Tools.Timeouts = map[string]time.Duration{"clock": 20 * time.Second, "device/*.shell.*": time.Minute}
+	v.want(v.ask(clock), 200, `name="timeout" type="text" autocomplete="off" value="20s"`)
+	v.want(v.ask(onPath+"m1/"+idOf(s.tools["m1"][2].Tool)), 200, "for device/*.shell.*")
+	for _, odd := range []string{"soon", "0.5s", "2h", "-3s"} {
+		v.want(v.ask(lamp, "do", "rules", "timeout", odd), 422, `id="e-timeout"`)
+	}
 	v.want(v.ask(lamp), 200, "How it is used", `id="f-jobs" name="jobs" value="yes" checked`, `name="revision" value="7"`)
 	v.want(v.ask(onPath+"m1/"+idOf(s.tools["m1"][2].Tool)), 200, "for *.shell.*")
 	for _, c := range []struct {
@@ -66,12 +73,18 @@ func TestRules(t *testing.T) {
 		{lamp, []string{"kind", "control", "jobs", "yes"}, `tools/kinds/self.lamp.set "control"`},
 		{lamp, []string{"kind", "nonsense", "confirm", "yes"}, "tools/jobs [\"x\"]\ntools/confirm [\"device/self.lamp.set\"]"},
 		{lamp, []string{"jobs", "yes", "deny", "yes"}, `tools/deny ["*.shell.*","clock","device/self.lamp.set"]`},
-		{herePath + idOf(s.here[0].Tool), []string{}, `tools/deny ["*.shell.*"]`},
+		{lamp, []string{"jobs", "yes", "timeout", "90"}, `tools/timeouts/device/self.lamp.set "1m30s"`},
+		{clock, []string{"deny", "yes", "timeout", ""}, `tools/timeouts/clock -`},
+		{clock, []string{"deny", "yes", "timeout", "20s"}, ""},
+		{herePath + idOf(s.here[0].Tool), []string{"timeout", "20s"}, `tools/deny ["*.shell.*"]`},
 		{herePath + idOf(odd.Tool), []string{"kind", "query", "deny", "yes"}, `tools/kinds/we\[ird\*\\ "query"` + "\n" + `tools/deny ["*.shell.*","clock","external:a/b/we\\[ird\\*\\\\"]`},
 	} {
 		w := v.ask(c.page, append([]string{"do", "rules", "revision", "5"}, c.form...)...)
 		next := "/console/settings/-/plan/p?" + url.Values{"to": {c.page}}.Encode() // it is looked at before it counts
-		if got := set.asked(); got != c.want || w.Code != 303 || set.base != 5 || w.Header().Get("Location") != next {
+		if c.want == "" {
+			next = c.page
+		}
+		if got := set.asked(); got != c.want || c.want != "" && set.base != 5 || w.Code != 303 || w.Header().Get("Location") != next {
 			t.Errorf("%v: %d, of %d\n%s\nwant\n%s", c.form, w.Code, set.base, got, c.want)
 		}
 	}

@@ -183,8 +183,12 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, f *ui.Form, was *sin
 	p.site.Show(w, r, "tool", ui.Content{Title: text.Cut(s.Tool.Name, 80), Data: s, Form: f})
 }
 
-// callTime limits what a tool does while the page waits: those of cameras take a minute, and the user may be asked first.
-const callTime = 100 * time.Second
+// callTime limits what a tool does while the page waits, but for those that may take longer: the user may be asked first,
+// within askTime.
+const (
+	callTime = 100 * time.Second
+	askTime  = 40 * time.Second
+)
 
 // act calls a tool, or changes how it is used.
 func (p *Page) act(w http.ResponseWriter, r *http.Request) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
@@ -15,6 +16,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/settings"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/router"
 )
 
 // Settings change how tools are used, and which servers there are: a [settings.Settings]. Its methods may be called at the
@@ -35,6 +37,8 @@ type rules struct {
 	Job      rule
 	Confirm  rule
 	Deny     rule
+	Time     string // how long a call may take, by a setting for this tool alone; "": there is none
+	TimeBy   string // the pattern of many tools that says so
 }
 
 // rule is a switch of a tool.
@@ -65,11 +69,7 @@ func ownPatterns(w row) []string {
 func ruleIn(patterns []string, w row) (r rule) {
 	r.On = slices.ContainsFunc(patterns, func(p string) bool { return slices.Contains(ownPatterns(w), p) })
 	others := slices.DeleteFunc(slices.Clone(patterns), func(p string) bool { return slices.Contains(ownPatterns(w), p) })
-	names := []string{mcp.FunctionName(w.Tool.Name)}
-	if w.LLMName != "" {
-		names = append(names, w.LLMName)
-	}
-	r.By, _ = mcp.FitsTool(others, w.Tool, names...)
+	r.By, _ = mcp.FitsTool(others, w.Tool, w.names()...)
 	return r
 }
 
@@ -82,6 +82,11 @@ func (p *Page) rulesOf(r *http.Request, w row) *rules {
 	all := rules{Revision: p.set.Revision(), Declared: w.Tool.Kind != "", Job: ruleIn(t.Jobs, w), Confirm: ruleIn(t.Confirm, w), Deny: ruleIn(t.Deny, w)}
 	all.Job.Self, all.Confirm.Self = w.Tool.Job, w.Tool.Annotations.Destroys()
 	all.Kind = string(t.Kinds[kindKey(t.Kinds, w.Tool.Name)])
+	if own := timeKey(t.Timeouts, w); t.Timeouts[own] > 0 {
+		all.Time = t.Timeouts[own].String()
+	} else if _, by := router.Times(t.Timeouts).Of(w.Tool, w.names()...); by != "" {
+		all.TimeBy = by
+	}
 	if err := p.set.Changeable(); err != nil {
 		all.Off = settings.Explain(ui.Lang(r), err)
 	}
@@ -96,12 +101,54 @@ func kindKey(kinds map[string]mcp.Kind, name string) string {
 	return literal(name)
 }
 
+// timeKey is the key by which the settings give a tool, and no other one, a time limit.
+func timeKey(times map[string]time.Duration, w row) string {
+	for _, key := range ownPatterns(w) {
+		if _, there := times[key]; there {
+			return key
+		}
+	}
+	return patternOf(w.Tool)
+}
+
+// names are what a tool is called beside its own name.
+func (w row) names() []string {
+	names := []string{mcp.FunctionName(w.Tool.Name)}
+	if w.LLMName != "" {
+		names = append(names, w.LLMName)
+	}
+	return names
+}
+
+// timeTyped reads the time limit of a form, in the spelling of the settings. "": there is none.
+func timeTyped(f *ui.Form) (limit string, ok bool) {
+	typed := f.Get("timeout")
+	if typed == "" {
+		return "", true
+	}
+	d, err := time.ParseDuration(typed)
+	if seconds, number := strconv.Atoi(typed); number == nil {
+		d, err = time.Duration(seconds)*time.Second, nil
+	}
+	return d.String(), err == nil && d >= time.Second && d <= time.Hour
+}
+
 // edits lists the changes of settings by which a tool is used as was chosen.
 func (p *Page) edits(f *ui.Form, w row) (all []settings.Edit) {
 	t := p.set.Current().Tools
 	key, kind := kindKey(t.Kinds, w.Tool.Name), f.Get("kind")
 	if kind != string(t.Kinds[key]) && (kind == "" || kind == string(mcp.Control) || kind == string(mcp.Query)) && w.Tool.Kind == "" {
 		all = append(all, settings.Edit{Path: []string{"tools", "kinds", key}, Value: kind, Remove: kind == ""})
+	}
+	if limit, ok := timeTyped(f); ok {
+		own := timeKey(t.Timeouts, w)
+		was := ""
+		if t.Timeouts[own] > 0 {
+			was = t.Timeouts[own].String()
+		}
+		if limit != was {
+			all = append(all, settings.Edit{Path: []string{"tools", "timeouts", own}, Value: limit, Remove: limit == ""})
+		}
 	}
 	for _, list := range []struct {
 		name     string
@@ -136,6 +183,11 @@ func (p *Page) setRules(w http.ResponseWriter, r *http.Request, f *ui.Form, s si
 		return
 	}
 	base, _ := strconv.Atoi(f.Get("revision")) // of what is none: nothing was set then
+	if _, ok := timeTyped(f); !ok {
+		f.Wrong("timeout", p.site.Say(r, "tools/bad-time"))
+		p.show(w, r, f, &s, nil)
+		return
+	}
 	edits := p.edits(f, s.row)
 	if len(edits) == 0 {
 		p.site.Done(w, r, s.Path, "tools/unchanged")

@@ -109,7 +109,7 @@ func (a *App) offer(ctx context.Context, o config.Offer, own, fleet mcp.Source) 
 		sources = append(sources, fleet)
 	}
 	l := limitsOfOffer(a.cfg, o)
-	box := router.New(router.Options{Rules: l.Rules, Kinds: l.Kinds, Words: a.cfg.MCP.Transcripts, Log: a.log}, sources...)
+	box := router.New(router.Options{Rules: l.Rules, Kinds: l.Kinds, Times: l.Times, Words: a.cfg.MCP.Transcripts, Log: a.log}, sources...)
 	offer, err := external.NewOffer(external.OfferOptions{URL: string(o.URL), Tools: box, Version: Version, Log: a.log})
 	if err != nil {
 		return fmt.Errorf("tools.offer: %w", err)

@@ -59,7 +59,7 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	now := a.forces.now.Load()
 	options := f.optionsOf(now, s)
 	options.Latest, options.Renewed = f.latest(s, now), f.renewed(s, devices)
-	limits.Rules, limits.Kinds, limits.Jobs = options.Limits.Rules, options.Limits.Kinds, options.Limits.Jobs
+	limits.Rules, limits.Kinds, limits.Jobs, limits.Times = options.Limits.Rules, options.Limits.Kinds, options.Limits.Jobs, options.Limits.Times
 	kept := a.keeper(s, devices...)
 	options.Keeper = kept.orNone()
 	if !s.Private {
@@ -141,7 +141,7 @@ func (f *factory) renewed(s wire.Session, devices []mcp.Source) func() {
 // limits returns the options of the tools of a device that has none of its own.
 func (f *factory) limits() router.Options {
 	o, now := f.calls, f.app.forces.now.Load().limits
-	o.Rules, o.Kinds, o.Jobs = now.Rules, now.Kinds, now.Jobs
+	o.Rules, o.Kinds, o.Jobs, o.Times = now.Rules, now.Kinds, now.Jobs, now.Times
 	return o
 }
 

@@ -61,13 +61,13 @@ type offered struct {
 
 // limitsOf are the limits that settings set for the tools of all devices.
 func limitsOf(cfg *config.Config) router.Limits {
-	return router.Limits{Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs}
+	return router.Limits{Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs, Times: cfg.Tools.Timeouts}
 }
 
 // limitsOfOffer are those of the tools of an offer.
 func limitsOfOffer(cfg *config.Config, o config.Offer) router.Limits {
 	return router.Limits{
-		Rules: router.Rules{Allow: o.Allow, Deny: slices.Concat(cfg.Tools.Deny, o.Deny), Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds,
+		Rules: router.Rules{Allow: o.Allow, Deny: slices.Concat(cfg.Tools.Deny, o.Deny), Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Times: cfg.Tools.Timeouts,
 	}
 }
 
@@ -200,7 +200,7 @@ func (s *staged) Apply(ctx context.Context) error {
 	a.cast.main.Store(&main)
 	c.take(s.next, s.all, s.trouble, s.docs, s.made)
 	c.own.SetPages(s.tools.Weather, s.tools.News)
-	a.gateway.Renew(gateOf(s.next))
+	a.gateway.Renew(gateOf(s.next), s.next.Tools.Timeouts)
 	a.forces.servers.SetServers(s.servers)
 	a.forces.reminders.SetLimits(s.next.Reminders.PerDevice, s.next.Reminders.KeepOpen)
 	a.recorders.turns.SetLimits(keptFor(s.next.Recording), int64(s.next.Recording.Quota))

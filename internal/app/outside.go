@@ -176,7 +176,7 @@ func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set, fil
 	cfg, who := a.cfg, gatewayAccess(a.cfg)
 	who.Account = programs(a.accounts)
 	o := gateway.Options{
-		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Gate: gateOf(cfg), Version: Version, Log: a.log, Zone: a.forces.zone.Location,
+		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Gate: gateOf(cfg), Times: cfg.Tools.Timeouts, Version: Version, Log: a.log, Zone: a.forces.zone.Location,
 		Offer: offer.Options{Assistant: func() string { return a.base().Agent.Name }, Files: files},
 	}
 	if cfg.MCP.AutoRegister {

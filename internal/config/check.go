@@ -236,6 +236,10 @@ func (ch checker) checkTools(c *Config) {
 		ch.oneOf(string(c.Tools.Kinds[pattern]), []string{"control", "query"}, "tools", "kinds", pattern)
 		ch.patterns([]string{pattern}, "tools", "kinds", pattern)
 	}
+	for _, pattern := range slices.Sorted(maps.Keys(c.Tools.Timeouts)) {
+		within(ch, c.Tools.Timeouts[pattern], time.Second, time.Hour, "tools", "timeouts", pattern)
+		ch.patterns([]string{pattern}, "tools", "timeouts", pattern)
+	}
 	ch.patterns(c.Tools.Deny, "tools", "deny")
 	ch.patterns(c.Tools.Jobs, "tools", "jobs")
 	ch.patterns(c.Tools.Confirm, "tools", "confirm")

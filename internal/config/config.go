@@ -176,6 +176,8 @@ type Tools struct {
 	Jobs    []string `koanf:"jobs"`    // patterns of names that take long: the talk goes on meanwhile
 	Confirm []string `koanf:"confirm"` // patterns of names that need a spoken yes
 
+	Timeouts map[string]time.Duration `koanf:"timeouts"` // pattern of a name to how long a call may take
+
 	MaxPerTurn int `koanf:"max_per_turn"` // calls in one turn
 	MaxPerDay  int `koanf:"max_per_day"`  // calls of one device's turns in a day, by UTC
 
@@ -318,7 +320,7 @@ func Default() *Config {
 			WakeWords: words("config/wake-words"), ExitWords: words("config/exit-words"), StopWords: words("config/stop-words"),
 		},
 		Tools: Tools{
-			Kinds: map[string]mcp.Kind{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, MaxPerTurn: 16, MaxPerDay: 2000,
+			Kinds: map[string]mcp.Kind{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, Timeouts: map[string]time.Duration{}, MaxPerTurn: 16, MaxPerDay: 2000,
 			Weather: Weather{Headers: map[string]providers.Secret{}, HeaderFile: map[string]string{}, Timeout: 10 * time.Second},
 			News:    News{Headers: map[string]providers.Secret{}, HeaderFile: map[string]string{}, Items: 10, Timeout: 10 * time.Second},
 			Offer:   []Offer{}, External: External{MCPServers: map[string]MCPServer{}}, Endpoint: Endpoint{Tokens: []EndpointToken{}},

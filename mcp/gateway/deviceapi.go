@@ -93,6 +93,7 @@ type ToolView struct {
 	Kind        mcp.Kind        `json:"kind"`
 	Why         string          `json:"why"` // it has that kind
 	Job         bool            `json:"job,omitempty"`
+	TimeoutMS   int64           `json:"timeout_ms"` // of one call
 	Consent     bool            `json:"consent,omitempty"`
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
@@ -113,7 +114,7 @@ func (a *deviceAPI) tools(w http.ResponseWriter, r *http.Request) {
 	for _, o := range offers {
 		out.Tools = append(out.Tools, ToolView{
 			Name: o.Tool.Name, LLMName: o.LLMName, Source: o.Tool.Source, Origin: o.Tool.Origin, Kind: o.Kind, Why: o.Why,
-			Job: o.Job, Consent: o.Consent, Description: o.Tool.Description, InputSchema: o.Tool.Schema,
+			Job: o.Job, TimeoutMS: o.Limit.Milliseconds(), Consent: o.Consent, Description: o.Tool.Description, InputSchema: o.Tool.Schema,
 		})
 	}
 	reply(w, http.StatusOK, out)

@@ -191,7 +191,7 @@ func TestGateOfDevices(t *testing.T) {
 // Another gate counts at once, by all ways, and the server's own tools are offered as they are now.
 func TestGateIsReplaced(t *testing.T) {
 	g := newGated(t, router.Rules{})
-	g.Renew(router.NewGate(router.Rules{Deny: []string{"sum"}, Confirm: []string{"lamp"}}))
+	g.Renew(router.NewGate(router.Rules{Deny: []string{"sum"}, Confirm: []string{"lamp"}}), nil)
 	listed := names(t, field(t, g.do("GET", "/api/mcp/tools", "").body, "tools"))
 	if slices.Contains(listed, "util.sum") || !slices.Contains(listed, "home.lamp") {
 		t.Errorf("listed: %q", listed)
@@ -203,7 +203,7 @@ func TestGateIsReplaced(t *testing.T) {
 			}
 		}
 	}
-	g.Renew(router.NewGate(router.Rules{}))
+	g.Renew(router.NewGate(router.Rules{}), nil)
 	for way, call := range g.ways() {
 		if body := call("util.sum"); len(g.took()) != 1 {
 			t.Errorf("%s: not run again: %s", way, body)

@@ -29,6 +29,7 @@ type Options struct {
 	Version  string                                                                // of this server; "": dev
 	Audit    func(ctx context.Context, who catalog.Caller, tool string, done bool) // keeps what programs do for people; nil: nobody does
 	Gate     router.Gate                                                           // asked about each call, and about what is offered
+	Times    router.Times                                                          // limits of calls that the settings set
 	Offer    offer.Options                                                         // what is offered beside the core tools. The gateway sets what it has itself
 
 	Zone func() *time.Location // of the times that are told; nil: UTC
@@ -71,6 +72,7 @@ func New(o Options) *Gateway {
 	o.Version = cmp.Or(o.Version, "dev")
 	registry, runner := catalog.NewRegistry(o.Gate), catalog.NewRunner(o.Gate, o.Zone, o.Log)
 	runner.Audit = o.Audit
+	runner.SetTimes(o.Times)
 	views := catalog.NewViews(registry, runner, o.Version, o.Log)
 	g := &Gateway{
 		front: &front{
@@ -86,9 +88,10 @@ func New(o Options) *Gateway {
 	return g
 }
 
-// Renew has another gate asked from now on, and offers the server's own tools as they are now.
-func (g *Gateway) Renew(gate router.Gate) {
+// Renew has another gate asked and other limits kept from now on, and offers the server's own tools as they are now.
+func (g *Gateway) Renew(gate router.Gate, times router.Times) {
 	g.front.runner.SetGate(gate)
+	g.front.runner.SetTimes(times)
 	g.registry.SetGate(gate)
 	offer.Renew(g.registry, g.offers)
 }

@@ -94,6 +94,7 @@ type Runner struct {
 	Audit func(ctx context.Context, who Caller, tool string, done bool)
 
 	gate   atomic.Pointer[router.Gate]
+	times  atomic.Pointer[router.Times]
 	slots  slots
 	number atomic.Uint64 // of the last call
 	zone   func() *time.Location
@@ -104,11 +105,28 @@ type Runner struct {
 func NewRunner(gate router.Gate, zone func() *time.Location, log *slog.Logger) *Runner {
 	r := &Runner{zone: zone, log: log}
 	r.SetGate(gate)
+	r.SetTimes(nil)
 	return r
 }
 
 // SetGate asks another gate about calls, from now on.
 func (r *Runner) SetGate(gate router.Gate) { r.gate.Store(&gate) }
+
+// SetTimes keeps other limits of calls, from now on.
+func (r *Runner) SetTimes(times router.Times) { r.times.Store(&times) }
+
+// limit returns how long a call of a tool may take. One that a router runs has its limit there; here it may wait for others
+// too, and for the user's yes.
+func (r *Runner) limit(e *Entry) time.Duration {
+	limit, pattern := r.times.Load().Of(e.tool, e.names()...)
+	switch own := cmp.Or(max(0, e.limit), CallTimeout); {
+	case pattern == "":
+		return own
+	case e.routed:
+		return own + limit
+	}
+	return limit
+}
 
 // Close ends all calls. No more are run.
 func (r *Runner) Close() { r.slots.closeAll() }
@@ -135,7 +153,7 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 		refused = "refused"
 		return failed(v.Refusal(e.name, text.Lang(who.Language))), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(max(0, e.limit), CallTimeout))
+	ctx, cancel := context.WithTimeout(ctx, r.limit(e))
 	defer cancel()
 	release, ok := r.slots.take(who, cancel)
 	if !ok {

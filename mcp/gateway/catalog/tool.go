@@ -90,7 +90,7 @@ func (e *Entry) offer(v *View) {
 func (e *Entry) same(other item) bool {
 	o, ok := other.(*Entry)
 	return ok && (e == o || e.def.Description == o.def.Description && string(e.schema) == string(o.schema) &&
-		e.routed == o.routed && e.tool.Source == o.tool.Source && e.tool.Entry == o.tool.Entry && e.tool.Trusted == o.tool.Trusted &&
+		e.routed == o.routed && e.limit == o.limit && e.tool.Source == o.tool.Source && e.tool.Entry == o.tool.Entry && e.tool.Trusted == o.tool.Trusted &&
 		reflect.DeepEqual(e.tool.Annotations, o.tool.Annotations))
 }
 

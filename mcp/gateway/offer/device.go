@@ -52,7 +52,7 @@ func deviceTool(devices Devices, id, stream string, o router.Offer) catalog.Tool
 	}
 	source, name := o.Tool.Source, o.Tool.Name // not all of o, which the closure would keep
 	return catalog.Tool{
-		Stream: stream, Name: bare, Description: o.Tool.Description, Schema: schema, Annotations: o.Tool.Annotations, Timeout: deviceTime, Foreign: true,
+		Stream: stream, Name: bare, Description: o.Tool.Description, Schema: schema, Annotations: o.Tool.Annotations, Timeout: timeOn(o), Foreign: true,
 		Source: o.Tool.Source, Routed: true,
 		Do: func(ctx context.Context, c catalog.Call) catalog.Outcome {
 			return onDevice(ctx, devices, id, source, name, c)

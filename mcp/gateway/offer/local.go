@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/rawjson"
+	"xiaozhi/mcp/router"
 	"xiaozhi/mcp/schema"
 )
 
@@ -63,7 +65,7 @@ func sourceTool(stream string, t mcp.Tool, run func(ctx context.Context, name st
 	}
 	return catalog.Tool{
 		Stream: stream, Name: t.Name, Description: t.Description, Schema: t.Schema, Annotations: t.Annotations,
-		Source: t.Source, Entry: t.Entry, Trusted: t.Trusted,
+		Source: t.Source, Entry: t.Entry, Trusted: t.Trusted, Timeout: t.Timeout,
 		Do: catalog.Checked(compiled, func(ctx context.Context, arguments map[string]any) (any, error) { return run(ctx, t.Name, arguments) }),
 	}
 }
@@ -94,6 +96,9 @@ func localDeviceTool(devices Devices, stream string, t mcp.Tool, deviceID json.R
 // deviceTime bounds a call that goes to a device: its router has limits of its own,
 // and the user may have to be asked first.
 const deviceTime = askTime + catalog.CallTimeout
+
+// timeOn is deviceTime for a tool whose calls may take longer.
+func timeOn(o router.Offer) time.Duration { return askTime + max(catalog.CallTimeout, o.Limit) }
 
 func withDeviceID(schema, deviceID json.RawMessage) (json.RawMessage, error) {
 	var fields, properties map[string]json.RawMessage
