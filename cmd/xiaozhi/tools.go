@@ -148,8 +148,11 @@ func (c toolsClient) list(ctx context.Context, device string) error {
 		if t.Consent {
 			marks += ", " + message.Both("tool/consent")
 		}
+		if t.ForPeople {
+			marks += ", " + message.Both("tool/for-people")
+		}
 		name := t.Name
-		if t.LLMName != t.Name {
+		if t.LLMName != t.Name && t.LLMName != "" {
 			name += " (" + t.LLMName + ")"
 		}
 		fmt.Fprintf(c.out, "\n%s\n  %s, %s: %s%s\n", text.Line(name), text.Line(cmp.Or(t.Source, "?")), t.Kind, plainText(t.Why), marks)

@@ -25,6 +25,11 @@ devices: {"`+id+`": {name: 客厅}}
 		Call: func(context.Context, devicetest.Call) (devicetest.Result, error) {
 			return devicetest.Result{Text: "lit"}, nil
 		},
+	}, {
+		Name: "self.reboot", Description: "Restarts it.", UserOnly: true,
+		Call: func(context.Context, devicetest.Call) (devicetest.Result, error) {
+			return devicetest.Result{Text: "true"}, nil
+		},
 	}}}
 	found, err := devicetest.Provision(t.Context(), base+"/xiaozhi/ota/", o)
 	if err != nil {
@@ -58,6 +63,9 @@ func TestToolsOfDevice(t *testing.T) {
 	for _, block := range blocks[1:] {
 		lines := strings.Split(block, "\n")
 		name, _, _ := strings.Cut(lines[0], " ")
+		if strings.HasSuffix(lines[1], "for people, not for the model / 给人用，模型不能调用") != (name == "self.reboot") {
+			t.Errorf("for whom is it?\n%s", block)
+		}
 		if seen[name] || len(lines) < 2 || !regexp.MustCompile(`^  (local|device), (control|query): \S.+$`).MatchString(lines[1]) {
 			t.Errorf("not clear:\n%s", block)
 		}
@@ -66,7 +74,7 @@ func TestToolsOfDevice(t *testing.T) {
 			t.Errorf("nothing is said about it:\n%s", block)
 		}
 	}
-	for _, name := range []string{"get_current_time", "calculate", "set_reminder", "change_role", "self.lamp.turn_on"} {
+	for _, name := range []string{"get_current_time", "calculate", "set_reminder", "change_role", "self.lamp.turn_on", "self.reboot"} {
 		if !seen[name] {
 			t.Errorf("%s is not listed", name)
 		}
@@ -88,6 +96,8 @@ func TestToolsCallOnDevice(t *testing.T) {
 		{"calculate", `{"expression":"一百二十乘以三"}`, 0, "一百二十乘以三 = 360\n(req_llm, "},
 		{"self.lamp.turn_on", `{}`, 0, "lit\n(req_llm, "},
 		{"self_lamp_turn_on", `{}`, 0, "lit\n"},
+		{"self.reboot", `{}`, 0, "true\n"},
+		{"self_reboot", `{}`, 1, "404 Not Found"},
 		{"get_lunar_calendar", `{"lunar_date":"2026-8-15"}`, 0, "2026年9月25日"},
 		{"calculate", `{"expression":"1/0"}`, 1, "calculate: 不能除以零"},
 		{"calculate", `{}`, 1, "参数不对: "},
@@ -121,6 +131,7 @@ func TestToolsToken(t *testing.T) {
 		{"s3cret-of-the-laptop", []string{"call", "-", "calculate", `{"expression":"1+1"}`}, 0, "1+1 = 2"},
 		{"l00k-but-touch-not", nil, 0, " 个工具"},
 		{"l00k-but-touch-not", []string{"call", "-", "calculate", `{"expression":"1+1"}`}, 1, "这个令牌是只读的"},
+		{"s3cret-of-the-laptop", []string{"call", "-", "self.reboot"}, 1, "403 Forbidden: \"self.reboot\" 是给人用的工具"},
 		{"wr0ng", nil, 1, "one of mcp.tokens, or what admin-token"},
 		{"", nil, 0, " 个工具"}, // the admin token, of ./data
 	} {

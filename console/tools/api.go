@@ -210,11 +210,14 @@ func (p programs) call(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 	case !live:
 		err = directory.ErrNotConnected
+	case t.Personal():
+		err = access.PersonOf(r).May(account.Need{Role: account.Owner, Scope: account.Admin}, "", time.Now())
 	case t.Hidden != "" || t.Tool.NeedsDevice && device == "":
 		err = errNotOffered
 	case t.Asks != "" && device == "" && !order.Sure:
 		err = errUnsure
-	default:
+	}
+	if err == nil {
 		err = p.pace.Often(access.PersonOf(r).ID, device)
 	}
 	if err != nil {

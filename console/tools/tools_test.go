@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -606,4 +607,25 @@ func TestForPeople(t *testing.T) {
 		t.Errorf("called %+v", c)
 	}
 	v.want(v.ask(onPath+"m1/"+idOf(s.tools["m1"][2].Tool), "do", "call"), 422) // what is denied is for nobody
+	call := "POST /api/v1/devices/m1/tools/" + idOf(s.tools["m1"][3].Tool) + "/call"
+	for name, who := range map[string]account.Person{
+		"a member":                   anna,
+		"a token that calls tools":   {ID: "o", Role: account.Owner, Scopes: []account.Scope{account.Read, account.Tools}},
+		"a member's that does all":   {ID: "a", Role: account.Member, Scopes: []account.Scope{account.Admin}},
+		"an owner's token for all":   {ID: "o", Role: account.Owner, Scopes: []account.Scope{account.Admin}},
+		"an owner who has logged in": olga,
+	} {
+		s.called = nil
+		may, status := who.Role == account.Owner && !slices.Contains(who.Scopes, account.Tools), 403
+		if may {
+			status = 200
+		}
+		t.Run(name, func(t *testing.T) {
+			program(t, s, who).want(call, "", status)
+			if may != (len(s.called) == 1 && s.called[0].Person && s.called[0].Name == "self.reboot") {
+				t.Errorf("called %+v", s.called)
+			}
+		})
+	}
+	program(t, s, olga).want("GET /api/v1/tools", "", 200, `"name":"self.reboot","source":"device","device":"m1","kind":"control","why":"its name begins with reboot","timeout_ms":0,"hidden":"people"`)
 }

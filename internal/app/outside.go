@@ -80,6 +80,15 @@ func (o outside) Offers(id string) ([]router.Offer, bool) {
 	return d.Offers(), true
 }
 
+// Survey lists the tools of a connected device with those that its model is not offered.
+func (o outside) Survey(id string) ([]router.Listed, bool) {
+	d, err := o.devices.Find(id)
+	if err != nil {
+		return nil, false
+	}
+	return d.Survey(), true
+}
+
 // Call runs a tool of a device.
 func (o outside) Call(ctx context.Context, id string, call mcp.Call) (mcp.ActionResponse, string) {
 	d, err := o.devices.Find(id)

@@ -87,7 +87,7 @@ func mayReach(r *http.Request, id string) bool {
 // ToolView is a tool as GET /api/devices/{id}/tools shows it.
 type ToolView struct {
 	Name        string          `json:"name"`     // what its source calls it
-	LLMName     string          `json:"llm_name"` // what the model calls it
+	LLMName     string          `json:"llm_name"` // what the model calls it; "": it is for people
 	Source      string          `json:"source"`
 	Origin      mcp.Origin      `json:"origin"`
 	Kind        mcp.Kind        `json:"kind"`
@@ -95,6 +95,7 @@ type ToolView struct {
 	Job         bool            `json:"job,omitempty"`
 	TimeoutMS   int64           `json:"timeout_ms"` // of one call
 	Consent     bool            `json:"consent,omitempty"`
+	ForPeople   bool            `json:"for_people,omitempty"` // the model is not offered it: people call it
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
 }
@@ -111,13 +112,45 @@ func (a *deviceAPI) tools(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := ToolList{Device: id, Tools: []ToolView{}}
-	for _, o := range offers {
+	add := func(o router.Offer, forPeople bool) {
 		out.Tools = append(out.Tools, ToolView{
 			Name: o.Tool.Name, LLMName: o.LLMName, Source: o.Tool.Source, Origin: o.Tool.Origin, Kind: o.Kind, Why: o.Why,
-			Job: o.Job, TimeoutMS: o.Limit.Milliseconds(), Consent: o.Consent, Description: o.Tool.Description, InputSchema: o.Tool.Schema,
+			Job: o.Job, TimeoutMS: o.Limit.Milliseconds(), Consent: o.Consent, ForPeople: forPeople, Description: o.Tool.Description, InputSchema: o.Tool.Schema,
 		})
 	}
+	for _, o := range offers {
+		add(o, false)
+	}
+	if catalog.CallerFrom(r.Context()).Administers() {
+		for _, o := range a.forPeople(id) {
+			add(o, true)
+		}
+	}
 	reply(w, http.StatusOK, out)
+}
+
+// forPeople returns the tools of a device that are hidden from its model for that alone that people are to call them.
+func (a *deviceAPI) forPeople(id string) (out []router.Offer) {
+	all, _ := a.devices.Survey(id)
+	for _, l := range all {
+		if l.Hidden == router.ForPeople {
+			out = append(out, l.Offer)
+		}
+	}
+	return out
+}
+
+// meant returns what is called by a name: a tool that the model is offered, else one for people.
+func (a *deviceAPI) meant(id string, offers []router.Offer, name string) (tool router.Offer, forPeople, there bool) {
+	named := func(o router.Offer) bool { return o.Tool.Name == name || o.LLMName == name }
+	if i := slices.IndexFunc(offers, named); i >= 0 {
+		return offers[i], false, true
+	}
+	people := a.forPeople(id)
+	if i := slices.IndexFunc(people, named); i >= 0 {
+		return people[i], true, true
+	}
+	return router.Offer{}, false, false
 }
 
 func (a *deviceAPI) records(w http.ResponseWriter, r *http.Request) {
@@ -134,7 +167,7 @@ func (a *deviceAPI) records(w http.ResponseWriter, r *http.Request) {
 
 // CallRequest is the body of POST /api/devices/{id}/tools/call.
 type CallRequest struct {
-	Name      string          `json:"name"` // the tool's own name, or the model's
+	Name      string          `json:"name"` // the tool's own name, or the model's; of one that is for people its own
 	Arguments json.RawMessage `json:"arguments"`
 }
 
@@ -169,16 +202,23 @@ func (a *deviceAPI) call(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, http.StatusBadRequest, "gateway/tool-not-given")
 		return
 	}
-	i := slices.IndexFunc(offers, func(o router.Offer) bool { return o.Tool.Name == req.Name || o.LLMName == req.Name })
-	if i < 0 {
+	tool, forPeople, there := a.meant(id, offers, req.Name)
+	switch {
+	case !there:
 		a.fail(w, http.StatusNotFound, "gateway/tool-none", strconv.Quote(catalog.Clip(req.Name)))
+		return
+	case forPeople && !catalog.CallerFrom(r.Context()).Administers():
+		a.fail(w, http.StatusForbidden, "gateway/tool-for-people", strconv.Quote(catalog.Clip(req.Name)))
 		return
 	}
 	_ = deadlines.SetReadDeadline(time.Time{}) // else it would end the request while the tool runs
 	began := time.Now()
 	call := mcp.Call{
-		ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: offers[i].LLMName,
+		ID: "api_" + strconv.FormatInt(a.calls.Add(1), 10), Name: tool.LLMName,
 		Arguments: string(req.Arguments), Language: a.language(r, id),
+	}
+	if forPeople {
+		call.Name, call.Person = tool.Tool.Name, true
 	}
 	response, _ := a.devices.Call(r.Context(), id, call)
 	a.runner.Note(r.Context(), catalog.JoinName(catalog.StreamOf(id), req.Name), !response.Action.Failed())

@@ -159,6 +159,14 @@ func (h *home) Offers(id string) ([]router.Offer, bool) {
 	return box.Offers(), true
 }
 
+func (h *home) Survey(id string) ([]router.Listed, bool) {
+	box := h.box(id)
+	if box == nil {
+		return nil, false
+	}
+	return box.Survey(), true
+}
+
 // Call has the calls of handlers noted, for there is no conversation.
 func (h *home) Call(ctx context.Context, id string, call mcp.Call) (mcp.ActionResponse, string) {
 	return callBox(ctx, h.box(id), id, call, func(c mcp.ActionResponseCall) mcp.ActionResponse {

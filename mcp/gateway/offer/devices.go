@@ -31,6 +31,8 @@ type Devices interface {
 	// Offers returns the tools that a connected device's model is offered, by the
 	// device's id in lower case.
 	Offers(id string) ([]router.Offer, bool)
+	// Survey returns all tools of a connected device, those too that its model is not offered, and why.
+	Survey(id string) ([]router.Listed, bool)
 	// Call runs one of them as a call of the model would be, and waits for its
 	// true result. invalid says what is wrong with the arguments, if the response
 	// tells of that.

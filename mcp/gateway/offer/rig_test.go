@@ -100,6 +100,8 @@ func (h *home) List() []Device {
 	return out
 }
 
+func (h *home) Survey(string) ([]router.Listed, bool) { return nil, false }
+
 func (h *home) Offers(id string) ([]router.Offer, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
