@@ -36,7 +36,7 @@ func TestAttackProgramsWithoutYes(t *testing.T) {
 		}
 	}))
 	defer market.Close()
-	s, v := openVault(ctx, t, "  offer: [{url: 'ws"+strings.TrimPrefix(market.URL, "http")+"/', sources: [local, external]}]\n")
+	s, v := openVault(ctx, t, "  offer: [{url: 'ws"+strings.TrimPrefix(market.URL, "http")+"/', sources: [local, external, file]}]\n")
 	file := "tools: [{name: home.lamp, description: Lights, request: {url: '" + v.shelf.URL + "/lamp'}}, {name: house.lamp, description: Lights, request: {url: '" + v.shelf.URL + "/lamp'}}]\n"
 	if err := errors.Join(os.MkdirAll(filepath.Join(s.dir, "data", "tools"), 0o700), os.WriteFile(filepath.Join(s.dir, "data", "tools", "lamp.yaml"), []byte(file), 0o600)); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,8 @@ func TestAttackProgramsWithoutYes(t *testing.T) {
 		}
 	}
 	offered(ctx, t, sockets, map[string]bool{
-		"files_old_zap": false, "saw": false, "burn": false, "calculate": false, "light": true, "get_current_time": true,
+		"nas.files.old.zap": false, "shed.saw": false, "attic.burn": false, "util.calculate": false, "home.lamp": false,
+		"porch.light": true, "house.lamp": true, "time.get_current_time": true, "time.now": false,
 	})
 	if ran := v.ranAny("files/old/zap <nil>", "saw <nil>", "burn <nil>"); len(ran) > 0 {
 		t.Errorf("run: %v", ran)
@@ -107,7 +108,7 @@ func offered(ctx context.Context, t *testing.T, sockets <-chan *websocket.Conn, 
 	}
 	say("initialize", `{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"market","version":"1"}}`)
 	list := ""
-	for !strings.Contains(list, `"name":"light"`) { // those of other servers follow within 5 s
+	for !strings.Contains(list, `"name":"porch.light"`) { // those of other servers follow within a second
 		list = say("tools/list", "{}")
 		time.Sleep(50 * time.Millisecond)
 	}

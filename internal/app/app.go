@@ -251,14 +251,14 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 		return err
 	}
 	a.life.atEnd(func() { own.Stop() })
-	fleet, err := a.external(ctx, own, from)
-	if err != nil {
-		return err
-	}
+	fleet := a.external(ctx, from)
 	a.forces.servers = fleet
 	a.forces.now.Store(&inForce{options: o, limits: limitsOf(cfg)})
 	files := offer.NewFiles(filepath.Join(a.options.Data, "tools"), from, a.log)
 	a.outward(own, fleet, o.Prompts, files)
+	if err := a.offers(ctx); err != nil {
+		return err
+	}
 	if err := a.openBook(ctx, a.records()); err != nil {
 		return err
 	}
@@ -278,6 +278,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 	if err := languages(ctx, a.stored, a.devices); err != nil {
 		return err
 	}
+	var err error
 	if a.web, err = a.paths(seen); err != nil {
 		return err
 	}

@@ -10,16 +10,17 @@ import (
 
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
-	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
+	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/router"
 	"xiaozhi/mcp/secret"
 )
 
-// external makes the fleet of other people's MCP servers, the endpoint where
-// they dial in, and the offers of our own tools. Nothing starts before warm.
-func (a *App) external(ctx context.Context, own mcp.Source, from secret.Sources) (*external.Set, error) {
+// external makes the fleet of other people's MCP servers, and the endpoint where
+// they dial in. Nothing starts before warm.
+func (a *App) external(ctx context.Context, from secret.Sources) *external.Set {
 	cfg := a.cfg
 	file := filepath.Join(a.options.Data, "mcp_servers.json")
 	servers := externalServers(cfg, a.report)
@@ -42,15 +43,7 @@ func (a *App) external(ctx context.Context, own mcp.Source, from secret.Sources)
 		a.forces.endpoint = fleet.Endpoint(tokens)
 		a.report.Line("  MCP  " + message.Both("app/endpoint") + ": /mcp/endpoint/?token=…")
 	}
-	for _, o := range cfg.Tools.Offer {
-		if o.URL == "" {
-			continue
-		}
-		if err := a.offer(life, o, own, fleet); err != nil {
-			return nil, err
-		}
-	}
-	return fleet, nil
+	return fleet
 }
 
 // externalServers returns the configs of the servers that are switched on.
@@ -99,24 +92,25 @@ func reportFile(ctx context.Context, file string, from secret.Sources, found *en
 	}
 }
 
-// offer makes one offer of our tools.
-func (a *App) offer(ctx context.Context, o config.Offer, own, fleet mcp.Source) error {
-	var sources []mcp.Source
-	if len(o.Sources) == 0 || slices.Contains(o.Sources, "local") {
-		sources = append(sources, own)
+// offers makes the offers of our tools to endpoints of others, which the gateway serves. It must be there.
+func (a *App) offers(ctx context.Context) error {
+	life := context.WithoutCancel(ctx)
+	for i, o := range a.cfg.Tools.Offer {
+		if o.URL == "" {
+			continue
+		}
+		e := gateway.Endpoint{
+			Name: fmt.Sprintf("tools.offer.%d", i), Where: external.PublicURL(string(o.URL)), Sources: o.Sources,
+			Rules: router.Rules{Allow: o.Allow, Deny: o.Deny}, Language: text.TagOf(a.cfg.Server.Language),
+		}
+		offer, err := external.NewOffer(external.OfferOptions{
+			URL: string(o.URL), Version: Version, Log: a.log, Connect: a.gateway.Serving(e),
+		})
+		if err != nil {
+			return fmt.Errorf("tools.offer: %w", err)
+		}
+		a.life.atEnd(func() { offer.Stop() })
+		a.life.early(func() error { return offer.Start(life) })
 	}
-	if slices.Contains(o.Sources, "external") {
-		sources = append(sources, fleet)
-	}
-	l := limitsOfOffer(a.cfg, o)
-	box := router.New(router.Options{Rules: l.Rules, Kinds: l.Kinds, Times: l.Times, Words: a.cfg.MCP.Transcripts, Log: a.log}, sources...)
-	offer, err := external.NewOffer(external.OfferOptions{URL: string(o.URL), Tools: box, Version: Version, Log: a.log})
-	if err != nil {
-		return fmt.Errorf("tools.offer: %w", err)
-	}
-	a.forces.offers = append(a.forces.offers, offered{o, box})
-	a.life.atEnd(box.Close)
-	a.life.atEnd(func() { offer.Stop() })
-	a.life.early(func() error { return offer.Start(ctx) })
 	return nil
 }

@@ -48,27 +48,13 @@ type forces struct {
 	over      bool // nothing is built any more; guarded by crew.changing
 	reminders *alarm.Book
 	servers   *external.Set
-	offers    []offered
 	endpoint  http.Handler // where tool servers dial in; nil: nowhere
 	tally     turnTally
-}
-
-// offered is an offer of tools to another server.
-type offered struct {
-	how   config.Offer
-	tools *router.Router
 }
 
 // limitsOf are the limits that settings set for the tools of all devices.
 func limitsOf(cfg *config.Config) router.Limits {
 	return router.Limits{Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs, Times: cfg.Tools.Timeouts}
-}
-
-// limitsOfOffer are those of the tools of an offer.
-func limitsOfOffer(cfg *config.Config, o config.Offer) router.Limits {
-	return router.Limits{
-		Rules: router.Rules{Allow: o.Allow, Deny: slices.Concat(cfg.Tools.Deny, o.Deny), Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Times: cfg.Tools.Timeouts,
-	}
 }
 
 // gateOf is the gate of what is offered to programs.
@@ -204,9 +190,6 @@ func (s *staged) Apply(ctx context.Context) error {
 	a.forces.servers.SetServers(s.servers)
 	a.forces.reminders.SetLimits(s.next.Reminders.PerDevice, s.next.Reminders.KeepOpen)
 	a.recorders.turns.SetLimits(keptFor(s.next.Recording), int64(s.next.Recording.Quota))
-	for _, o := range a.forces.offers {
-		o.tools.SetLimits(limitsOfOffer(s.next, o.how))
-	}
 	for _, d := range a.outside.devices.List() {
 		if talk, ok := d.(*conversation); ok {
 			talk.Renew()

@@ -72,7 +72,7 @@ type EndpointToken struct {
 type Offer struct {
 	URL     providers.Secret `koanf:"url"`      // ws or wss, with its token; "": left out
 	File    string           `koanf:"url_file"` // its content becomes URL
-	Sources []string         `koanf:"sources"`  // local, external; empty: local
+	Sources []string         `koanf:"sources"`  // of the tools that the gateway offers: local, file, device, external, gateway; empty: all
 	Allow   []string         `koanf:"allow"`
 	Deny    []string         `koanf:"deny"`
 }
@@ -99,7 +99,7 @@ func entryTexts(m map[string]providers.Secret) map[string]external.Text {
 	return out
 }
 
-func (ch checker) checkMCP(t Tools) {
+func (ch checker) checkMCP(t Tools, m MCP) {
 	for _, name := range slices.Sorted(maps.Keys(t.External.MCPServers)) {
 		s := t.External.MCPServers[name]
 		if s.Disabled || len(s.MissingEnv) > 0 || isSealed(s.URL) {
@@ -113,10 +113,13 @@ func (ch checker) checkMCP(t Tools) {
 	for i, o := range t.Offer {
 		at := []string{"tools", "offer", fmt.Sprint(i)}
 		for _, source := range o.Sources {
-			ch.oneOf(source, []string{"local", "external"}, append(at, "sources")...)
+			ch.oneOf(source, []string{"local", "file", "device", "external", "gateway"}, append(at, "sources")...)
 		}
 		ch.patterns(o.Allow, append(at, "allow")...)
 		ch.patterns(o.Deny, append(at, "deny")...)
+		if slices.Contains(o.Sources, "external") && len(m.PassOn) == 0 {
+			ch.warnings = append(ch.warnings, Warning(message.Both("config/offer-external", keyName(append(at, "sources")))))
+		}
 		if o.URL == "" {
 			ch.warnings = append(ch.warnings, Warning(message.Both("config/offer-empty", keyName(at))))
 			continue

@@ -54,7 +54,7 @@ func TestMCPProblems(t *testing.T) {
 		"endpoint: {tokens: [{token: a, deny: ['[']}]}":                                               "no pattern",
 		"endpoint: {tokens: [{token: a, kinds: {x: y}}]}":                                             "none of: control, query",
 		"offer: [{url: 'http://h/s3cret'}]":                                                           "tools.offer.0.url: url: this is no address",
-		"offer: [{url: 'ws://h', sources: [devices]}]":                                                "none of: local, external",
+		"offer: [{url: 'ws://h', sources: [devices]}]":                                                "none of: local, file, device, external, gateway",
 		"offer: [{url: 'ws://h', allow: ['[']}]":                                                      "no pattern",
 	} {
 		_, err := loadText(t, "tools: {"+text+"}")
@@ -69,6 +69,23 @@ func TestOfferWithoutVariable(t *testing.T) {
 	c, warnings, err := Load(Options{File: writeFile(t, "config.yaml", "tools: {offer: [{url: 'wss://h/?token=${NOT_SET}'}]}")})
 	if err != nil || len(warnings) != 1 || !strings.Contains(string(warnings[0]), "tools.offer.0.url is empty") || c.Tools.Offer[0].URL != "" {
 		t.Errorf("%v, %v", warnings, err)
+	}
+}
+
+// TestOfferOfServers: where no server is passed on, an offer of their tools is said to be empty.
+func TestOfferOfServers(t *testing.T) {
+	for text, want := range map[string]int{
+		"tools: {offer: [{url: 'wss://h/', sources: [local, external]}]}":                           1,
+		"tools: {offer: [{url: 'wss://h/', sources: [local, external]}]}\nmcp: {pass_on: ['maps']}": 0,
+		"tools: {offer: [{url: 'wss://h/', sources: [device, file, gateway]}]}":                     0,
+	} {
+		_, warnings, err := Load(Options{File: writeFile(t, "config.yaml", text)})
+		if err != nil || len(warnings) != want || want > 0 && !strings.Contains(string(warnings[0]), "tools.offer.0.sources names external") {
+			t.Errorf("%s: %v, %v", text, warnings, err)
+		}
+	}
+	if _, err := loadText(t, "tools: {offer: [{url: 'wss://h/', sources: [house]}]}"); err == nil || !strings.Contains(err.Error(), "is none of: local, file, device, external, gateway") {
+		t.Error(err)
 	}
 }
 

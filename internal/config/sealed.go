@@ -81,7 +81,7 @@ func (c *Config) Unseal(open func(name string, use SecretUse) (string, error)) e
 		ch := checker{findings: found}
 		ch.checkAuth(c.Auth)
 		ch.checkTokens(c.MCP)
-		ch.checkMCP(c.Tools)
+		ch.checkMCP(c.Tools, c.MCP)
 	}
 	return errors.Join(found.problems...)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -15,25 +14,25 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"xiaozhi/internal/text/message"
-	"xiaozhi/mcp"
-	"xiaozhi/mcp/router"
 )
 
-// offerRefresh is how often the tools on offer are compared with the router's.
-const offerRefresh = 5 * time.Second
-
-// OfferOptions describe an Offer. URL and Tools are needed.
+// OfferOptions describe an Offer. URL is needed, and Connect before Start.
 type OfferOptions struct {
-	URL     string         // of the endpoint, with its token: ws or wss
-	Tools   *router.Router // the tools on offer, and their router; Stop does not close it
-	Name    string         // ours, for serverInfo; "" means xiaozhi
-	Version string         // ours
-	Log     *slog.Logger   // nil: discarded
+	URL string // of the endpoint, with its token: ws or wss
+	// Connect serves the endpoint on a transport, as if it had made the handshake of 2024-11-05.
+	Connect func(ctx context.Context, t sdk.Transport) (OfferSession, error)
+	Name    string       // ours, for serverInfo; "" means xiaozhi
+	Version string       // ours
+	Log     *slog.Logger // nil: discarded
 
 	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
 	rand func() float64
+}
+
+// OfferSession is an endpoint that is served. Wait returns when that has ended; Close ends it and waits for its calls.
+type OfferSession = interface {
+	Wait() error
+	Close() error
 }
 
 // Offer gives our tools to an endpoint of others: we dial out and are the
@@ -108,103 +107,23 @@ func (o *Offer) attempt(ctx context.Context) error {
 	defer l.wait()
 	defer func() { _ = l.Close() }()
 	info := &sdk.Implementation{Name: o.options.Name, Version: o.options.Version}
-	server := sdk.NewServer(info, &sdk.ServerOptions{Logger: o.log, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}}})
-	shown := o.show(server, nil)
-	session, err := server.Connect(ctx, &greeter{l, info}, &sdk.ServerSessionOptions{State: &sdk.ServerSessionState{
-		InitializeParams:  &sdk.InitializeParams{ProtocolVersion: oldestVersion},
-		InitializedParams: &sdk.InitializedParams{},
-	}})
+	session, err := o.options.Connect(ctx, &greeter{l, info})
 	if err != nil {
 		return err
 	}
-	o.log.Info("tools offered to an endpoint", "tools", len(shown))
+	o.log.Info("tools are offered to an endpoint")
 	over := make(chan struct{})
 	o.life.wg.Go(func() {
 		defer close(over)
 		_ = session.Wait()
 	})
-	ticker := time.NewTicker(offerRefresh)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			shown = o.show(server, shown)
-			continue
-		case <-ctx.Done():
-		case <-over:
-		}
-		break
+	select {
+	case <-ctx.Done():
+	case <-over:
 	}
 	_ = l.Close()
 	_ = session.Close()
 	return errors.Join(errEnd, l.cause())
-}
-
-// show makes the tools of server those of the router, which were shown before.
-func (o *Offer) show(server *sdk.Server, before []router.Offer) []router.Offer {
-	// Nobody can be asked at the other end of the endpoint.
-	now := slices.DeleteFunc(o.options.Tools.Offers(), func(f router.Offer) bool { return f.Consent })
-	same := func(a, b router.Offer) bool {
-		return a.LLMName == b.LLMName && a.Tool.Description == b.Tool.Description && string(a.Tool.Schema) == string(b.Tool.Schema)
-	}
-	for _, old := range before {
-		if !slices.ContainsFunc(now, func(f router.Offer) bool { return f.LLMName == old.LLMName }) {
-			server.RemoveTools(old.LLMName)
-		}
-	}
-	for _, f := range now {
-		if !slices.ContainsFunc(before, func(old router.Offer) bool { return same(old, f) }) {
-			o.add(server, f)
-		}
-	}
-	return now
-}
-
-// add puts one tool on offer. The SDK panics on schemas that it does not like.
-func (o *Offer) add(server *sdk.Server, f router.Offer) {
-	defer func() {
-		if p := recover(); p != nil {
-			o.log.Warn("tool cannot be offered", "tool", f.Tool.Name, "why", fmt.Sprint(p))
-		}
-	}()
-	hints := &sdk.ToolAnnotations{DestructiveHint: f.Tool.Annotations.Destructive}
-	if r := f.Tool.Annotations.ReadOnly; r != nil {
-		hints.ReadOnlyHint = *r
-	}
-	if i := f.Tool.Annotations.Idempotent; i != nil {
-		hints.IdempotentHint = *i
-	}
-	server.AddTool(&sdk.Tool{
-		Name: f.LLMName, Description: f.Tool.Description, InputSchema: sanitise(f.Tool.Schema), Annotations: hints,
-	}, o.call)
-}
-
-// call runs a tool for the endpoint: the true result is waited for, also of a control.
-func (o *Offer) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	p, refused := o.options.Tools.Prepare(mcp.Call{ID: "endpoint", Name: r.Params.Name, Arguments: string(r.Params.Arguments), By: mcp.ByProgram})
-	if refused != nil {
-		return outcome(*refused), nil
-	}
-	return outcome(o.options.Tools.Run(ctx, p)), nil
-}
-
-// outcome is a tool's ActionResponse as MCP has it. What only a conversation can
-// carry out is a failure here.
-func outcome(r mcp.ActionResponse) *sdk.CallToolResult {
-	o := r.Outcome("")
-	if o.Handler != nil {
-		o = mcp.Failure(message.Both("external/talk-only"), "", "")
-	}
-	out := &sdk.CallToolResult{Content: []sdk.Content{}, IsError: o.Failed}
-	for _, block := range o.Blocks {
-		switch block := block.(type) {
-		case mcp.Image:
-			out.Content = append(out.Content, &sdk.ImageContent{MIMEType: block.MIMEType, Data: block.Data})
-		case string:
-			out.Content = append(out.Content, &sdk.TextContent{Text: block})
-		}
-	}
-	return out
 }
 
 // greeter answers initialize itself, as often as it is asked: an endpoint that

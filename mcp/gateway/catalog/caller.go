@@ -10,6 +10,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/mcp"
 )
 
 // Token lets its bearer in.
@@ -20,6 +21,10 @@ type Token struct {
 	Streams  []string // patterns (path.Match) of the streams that are shown; empty: all. Named devices: no others
 	Rate     int      // requests in a second, over some seconds; 0: no limit
 	Account  *Account // what it may do by an account, within the above; nil: it is one of the settings
+
+	// Only, of a token that this server has made for itself, narrows what is shown to tools: those for which it is true,
+	// and that are run without somebody who is asked first. names are what a tool is called beside its own name.
+	Only func(t mcp.Tool, names []string) bool
 }
 
 // LogValue keeps the token out of logs.

@@ -16,6 +16,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/mcp/router"
 )
 
 // View describes what one caller sees of one stream, or of all. It has a server and
@@ -189,6 +190,18 @@ func (v *View) close() {
 	}
 }
 
+// shows reports whether the view has something that is offered.
+func (v *View) shows(x item) bool {
+	if !v.who.shows(x.at()) {
+		return false
+	}
+	if v.who.Token == nil || v.who.Token.Only == nil {
+		return true
+	}
+	e, tool := x.(*Entry)
+	return tool && v.who.Token.Only(e.tool, e.names()) && v.runner.decide(e).Decision == router.Allowed
+}
+
 // apply makes the server have what s offers to this view, and nothing else. Only what
 // looks different is touched there, for each touch is told to all sessions.
 func (v *View) apply(s *snapshot) {
@@ -200,13 +213,13 @@ func (v *View) apply(s *snapshot) {
 	defer v.mu.Unlock()
 	var gone, come []item
 	for k, old := range v.shown {
-		if x := now[k]; x == nil || !v.who.shows(x.at()) {
+		if x := now[k]; x == nil || !v.shows(x) {
 			gone = append(gone, old)
 			delete(v.shown, k)
 		}
 	}
 	for k, x := range now {
-		if !v.who.shows(x.at()) {
+		if !v.shows(x) {
 			continue
 		}
 		if old := v.shown[k]; old == nil || !old.same(x) {

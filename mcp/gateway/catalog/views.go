@@ -33,8 +33,11 @@ type viewKey struct {
 
 func keyOf(c Caller, stream string) viewKey {
 	key := viewKey{token: c.Name(), stream: stream}
-	if a := c.account(); a != nil {
+	switch a := c.account(); {
+	case a != nil:
 		key.rights = a.rights() + fmt.Sprint(c.Token.Streams)
+	case c.Token != nil && c.Token.Only != nil: // whatever the tokens of the settings are called
+		key.rights = "only"
 	}
 	return key
 }
