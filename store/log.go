@@ -59,7 +59,8 @@ type batch struct {
 	erased     map[string]bool  // conversations
 	states     map[stateKey]learned
 	stateBytes int
-	calls      []Call // outside of turns
+	calls      []Call    // outside of turns
+	over       []CallEnd // of calls whose turns were handed over
 }
 
 func newBatch() batch {
@@ -67,7 +68,7 @@ func newBatch() batch {
 }
 
 func (b *batch) empty() bool {
-	return len(b.entries) == 0 && len(b.ends) == 0 && len(b.erased) == 0 && len(b.seen) == 0 && len(b.states) == 0 && len(b.calls) == 0
+	return len(b.entries) == 0 && len(b.ends) == 0 && len(b.erased) == 0 && len(b.seen) == 0 && len(b.states) == 0 && len(b.calls) == 0 && len(b.over) == 0
 }
 
 // load counts turns and their bytes.
@@ -161,11 +162,36 @@ func (l *Log) Call(c Call) {
 	signal(l.wake)
 }
 
+// CallEnd is the end of a call that went on when its turn was handed over.
+type CallEnd struct {
+	ID, DeviceID   string
+	At             time.Time // it was sent; zero: it never was
+	Took           time.Duration
+	Result         string // "": what is kept stays
+	ResultDigest   string
+	Fault, Refusal string
+	Late           bool // it failed after its success was assumed
+}
+
+// CallOver hands over the end of a call, in place of what is kept of it. Its turn was handed over before.
+func (l *Log) CallOver(e CallEnd) {
+	l.mu.Lock()
+	l.waiting.over = append(l.waiting.over, e)
+	l.limit()
+	l.mu.Unlock()
+	signal(l.wake)
+}
+
 // limit drops the oldest turns and calls while too many wait. l.mu is held.
 func (l *Log) limit() {
 	b := &l.waiting
 	if over := len(b.calls) - maxWaitingCalls; over > 0 {
 		b.calls = slices.Delete(b.calls, 0, over)
+		l.stats.Dropped += uint64(over)
+		l.stats.DroppedAt = l.db.clock()
+	}
+	if over := len(b.over) - maxWaitingCalls; over > 0 {
+		b.over = slices.Delete(b.over, 0, over)
 		l.stats.Dropped += uint64(over)
 		l.stats.DroppedAt = l.db.clock()
 	}
@@ -256,6 +282,7 @@ func (l *Log) forget(deviceID string) {
 // dropDevice gives up all of a device.
 func (b *batch) dropDevice(deviceID string) {
 	b.calls = slices.DeleteFunc(b.calls, func(c Call) bool { return c.DeviceID == deviceID })
+	b.over = slices.DeleteFunc(b.over, func(e CallEnd) bool { return e.DeviceID == deviceID })
 	b.drop(func(e *Entry) bool { return e.Turn.DeviceID == deviceID })
 	delete(b.seen, deviceID)
 	for key, s := range b.states {

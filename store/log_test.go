@@ -53,7 +53,7 @@ func TestLogRow(t *testing.T) {
 		messages := []Message{{TurnID: "t", Seq: 1, Role: "user", Body: "a"}, {TurnID: "t", Seq: 2, Role: "assistant", Body: "b"}}
 		calls := []Call{{
 			ID: "k", TurnID: "t", DeviceID: "m", At: at(1), Caller: "model", Name: "n", Source: "s", Kind: "query", Arguments: "{}", Action: 2, Result: "r", Fault: "f",
-			Consent: "yes", Took: time.Second,
+			Consent: "yes", Took: time.Second, ArgumentsDigest: "a1", ResultDigest: "b2", Refusal: "denied", Late: true,
 		}}
 		s.Log.Put(&Entry{Conversation: talk, Turn: turn, Messages: messages, Calls: calls})
 		s.Log.Put(&Entry{Conversation: talk, Turn: Turn{ID: "t2", Seq: 2, At: at(2), Kind: "server", Cause: "done"}})
@@ -633,4 +633,44 @@ func TestHealthOfClock(t *testing.T) {
 	says()
 	s.db.health.keeps(time.Time{}, largeFile)
 	says(TroubleLarge)
+}
+
+// TestCallOver: the end of a call that outlasted its turn stands in its row, whether the turn is written by then or not,
+// and one of a forgotten device changes nothing.
+func TestCallOver(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		addDevice(t, s, "m")
+		put := func(turn string) {
+			s.Log.Put(&Entry{
+				Conversation: Conversation{ID: "c", DeviceID: "m", BeganAt: at(0)}, Turn: Turn{ID: turn, Seq: 1, At: at(1), Kind: "user", Cause: "done"},
+				Calls: []Call{{ID: turn + "-k", At: at(1), Caller: "model", Name: "lamp", Source: "device", Kind: "control", Arguments: "{}", ArgumentsDigest: "a", Result: "success"}},
+			})
+		}
+		end := func(turn string) CallEnd {
+			return CallEnd{ID: turn + "-k", DeviceID: "m", At: at(2), Took: 3 * time.Second, ResultDigest: "d", Fault: "error", Late: true}
+		}
+		put("before")
+		flush(t, s)
+		s.Log.CallOver(end("before"))
+		put("with")
+		s.Log.CallOver(end("with"))
+		s.Log.CallOver(end("nothing"))
+		flush(t, s)
+		for _, turn := range []string{"before", "with"} {
+			_, _, calls, err := s.Turns.Get(t.Context(), turn)
+			want := Call{
+				ID: turn + "-k", TurnID: turn, DeviceID: "m", At: at(2), Caller: "model", Name: "lamp", Source: "device", Kind: "control", Arguments: "{}", ArgumentsDigest: "a",
+				Result: "success", ResultDigest: "d", Fault: "error", Late: true, Took: 3 * time.Second,
+			}
+			if err != nil || len(calls) != 1 || !reflect.DeepEqual(calls[0], want) {
+				t.Errorf("%s: %+v, %v\nwant %+v", turn, calls, err, want)
+			}
+		}
+		s.Log.CallOver(CallEnd{ID: "before-k", DeviceID: "m", Result: "other"})
+		s.Log.forget("m")
+		flush(t, s)
+		if _, _, calls, err := s.Turns.Get(t.Context(), "before"); err != nil || calls[0].Result != "success" {
+			t.Errorf("what waits of a forgotten device was written: %+v, %v", calls, err)
+		}
+	})
 }

@@ -89,8 +89,11 @@ func nextSchema(t *testing.T) (files fstest.MapFS, knows int64) {
 		content, err := fs.ReadFile(migrations, "migrations/"+f.Name())
 		want(t, err, nil)
 		files[f.Name()] = &fstest.MapFile{Data: content}
+		number, _, _ := strings.Cut(f.Name(), "_")
+		knows, err = strconv.ParseInt(number, 10, 64)
+		want(t, err, nil)
 	}
-	return files, int64(len(all))
+	return files, knows
 }
 
 // TestMigration: before the schema is changed the file is copied, and a program that does not know the new one is

@@ -108,14 +108,21 @@ type Call struct {
 	Fault     string
 	Consent   string
 	Took      time.Duration
+
+	ArgumentsDigest string // of its arguments, which may not be kept; "": none was made
+	ResultDigest    string // of its true result
+	Refusal         string // why it was not made; "": it was
+	Late            bool   // it failed after its success was assumed
 }
 
-const callColumns = "id, turn_id, device_id, at, caller, name, source, kind, arguments, action, result, fault, consent, took_ms"
+const callColumns = "id, turn_id, device_id, at, caller, name, source, kind, arguments, action, result, fault, consent, took_ms, " +
+	"arguments_digest, result_digest, refusal, late"
 
 func (c *Call) fields() []any {
 	return []any{
 		text{&c.ID}, maybe{&c.TurnID}, maybe{&c.DeviceID}, stamp{&c.At}, text{&c.Caller}, text{&c.Name}, text{&c.Source}, text{&c.Kind},
 		maybe{&c.Arguments}, number{&c.Action}, maybe{&c.Result}, maybe{&c.Fault}, maybe{&c.Consent}, span{&c.Took},
+		maybe{&c.ArgumentsDigest}, maybe{&c.ResultDigest}, maybe{&c.Refusal}, flag{&c.Late},
 	}
 }
 

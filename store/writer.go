@@ -99,6 +99,7 @@ func (l *Log) take() batch {
 		}
 		b.bytes -= rest.bytes
 		b.ends, rest.ends = rest.ends, b.ends // after the last turn of each
+		b.over, rest.over = nil, b.over
 	}
 	l.waiting, l.flight = rest, load{len(b.entries), b.bytes}
 	clear(l.forgotten)
@@ -131,7 +132,7 @@ func (l *Log) restore(b *batch) {
 			w.stateBytes += len(s.doc)
 		}
 	}
-	w.calls = append(b.calls, w.calls...)
+	w.calls, w.over = append(b.calls, w.calls...), append(b.over, w.over...)
 	l.flight = load{}
 	l.limit()
 }
@@ -300,7 +301,7 @@ func (w *writer) agent(ctx context.Context, slug string) (id string, err error) 
 	return a.ID, err
 }
 
-// others returns functions that write the rest of a batch, a row each: calls outside of turns, the ends of
+// others returns functions that write the rest of a batch, a row each: calls outside of turns, the ends of calls and of
 // conversations, the signs of life, and what was learned. What is of no device any more changes nothing.
 func (b *batch) others() (all []func(context.Context, *writer) error) {
 	exec := func(query string, args ...any) {
@@ -311,6 +312,10 @@ func (b *batch) others() (all []func(context.Context, *writer) error) {
 	}
 	for _, c := range b.calls {
 		all = append(all, func(ctx context.Context, w *writer) error { return w.outside(ctx, c) })
+	}
+	for _, e := range b.over {
+		exec("UPDATE tool_calls SET at = COALESCE($1, at), took_ms = $2, result = COALESCE($3, result), result_digest = $4, fault = $5, refusal = $6, late = $7 WHERE id = $8",
+			stamp{&e.At}, span{&e.Took}, maybe{&e.Result}, maybe{&e.ResultDigest}, maybe{&e.Fault}, maybe{&e.Refusal}, e.Late, e.ID)
 	}
 	for id, e := range b.ends {
 		exec("UPDATE conversations SET ended_at = $1, cause = $2 WHERE id = $3", stamp{&e.at}, maybe{&e.cause}, id)
