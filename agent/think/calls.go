@@ -158,8 +158,10 @@ func (r *Responder) startCall(ctx context.Context, st *step, call providers.Tool
 // prepare looks a call up and checks it, or says what becomes of it instead.
 func (r *Responder) prepare(c *toolCall) (router.Prepared, *mcp.Outcome) {
 	call := c.call
-	refuse := func(id string) *mcp.Outcome {
+	var p router.Prepared
+	refuse := func(why router.Refusal, id string) *mcp.Outcome {
 		out := mcp.Failure(message.In(r.turn.Lang, id), "", r.lang())
+		r.tools.Router.Refuse(p, why, mcp.ActionResponse{Action: mcp.ActionTypeError, Result: out.Text})
 		return &out
 	}
 	p, bad := r.tools.Router.Prepare(mcp.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments, Language: r.lang()})
@@ -168,10 +170,10 @@ func (r *Responder) prepare(c *toolCall) (router.Prepared, *mcp.Outcome) {
 		return p, &out
 	}
 	if r.made++; r.made > r.o.MaxCalls {
-		return p, refuse("agent/call-turn-limit")
+		return p, refuse(router.RefusedLimit, "agent/call-turn-limit")
 	}
 	if !r.tools.Budget.Take(time.Now(), r.o.MaxDaily) {
-		return p, refuse("agent/call-day-limit")
+		return p, refuse(router.RefusedLimit, "agent/call-day-limit")
 	}
 	if !p.Asks() {
 		return p, nil
@@ -182,7 +184,7 @@ func (r *Responder) prepare(c *toolCall) (router.Prepared, *mcp.Outcome) {
 		return r.tools.Router.Consent(p), nil
 	}
 	if r.question.asked != nil {
-		return p, refuse("agent/call-other-question")
+		return p, refuse(router.RefusedConsent, "agent/call-other-question")
 	}
 	r.question.asked = &Asked{call, p.Offer.Identity(), ActionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, r.turn.Lang)}
 	c.asks = true

@@ -103,6 +103,14 @@ func (g Gate) asks(t mcp.Tool, names []string) (why string, asks bool) {
 	return "neither readOnlyHint nor destructiveHint: false, and its server is not trusted", true
 }
 
+// refusal tells what a rule hides from what somebody would have to allow.
+func (v Verdict) refusal() Refusal {
+	if v.id == "router/denied" {
+		return RefusedDenied
+	}
+	return RefusedConsent
+}
+
 // Refusal returns why a call of a tool was denied, for who asked.
 func (v Verdict) Refusal(tool string, lang text.Lang) string {
 	return message.In(lang, v.id, tool, v.Why)

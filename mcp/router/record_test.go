@@ -80,7 +80,7 @@ func TestRecord(t *testing.T) {
 				if len(records) != 1 || !records[0].Started.Equal(began) {
 					t.Fatalf("records %+v", records)
 				}
-				records[0].Started = time.Time{}
+				records[0].Started, records[0].ArgumentsDigest, records[0].ResultDigest = time.Time{}, "", ""
 				if records[0] != test.want {
 					t.Errorf("got  %+v\nwant %+v", records[0], test.want)
 				}
@@ -205,16 +205,16 @@ func TestRefusedCallsLeaveRecords(t *testing.T) {
 		}
 		r := b.Run(t.Context(), p)
 		for i, want := range []Record{
-			{CallID: "c1", Tool: "fly", Arguments: `{}`, Outcome: "not_found", Awaited: true},
-			{CallID: "c2", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Outcome: "error", Awaited: true},
-			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: mcp.Control, Arguments: `{}`, Outcome: "error", Awaited: true},
-			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: mcp.Control, Arguments: `{}`, Outcome: "error", Awaited: true},
+			{CallID: "c1", Tool: "fly", Arguments: `{}`, Outcome: "not_found", Awaited: true, Refusal: RefusedUnknown},
+			{CallID: "c2", Tool: "get", Source: "device", Kind: mcp.Query, Arguments: `{}`, Outcome: "error", Awaited: true, Refusal: RefusedInvalid},
+			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: mcp.Control, Arguments: `{}`, Outcome: "error", Awaited: true, Refusal: RefusedBusy},
+			{CallID: "c3", Tool: "set_lamp", Source: "device", Kind: mcp.Control, Arguments: `{}`, Outcome: "error", Awaited: true, Refusal: RefusedBusy},
 		} {
 			if i < len(records) {
 				if !strings.Contains(records[i].Result, records[i].Tool) {
 					t.Errorf("record %d says nothing of the failure: %q", i, records[i].Result)
 				}
-				records[i].Result = ""
+				records[i].Result, records[i].ArgumentsDigest = "", ""
 			}
 			if i >= len(records) || records[i] != want {
 				t.Errorf("record %d of %+v, want %+v", i, records, want)
@@ -251,5 +251,75 @@ func TestRecordWithoutWords(t *testing.T) {
 		if len(records) != 2 || strings.Contains(records[0].Arguments, "diary") != words {
 			t.Errorf("words %v: %+v", words, records)
 		}
+	}
+}
+
+// TestRefusals: why a call is not made is told apart, whoever refuses it.
+func TestRefusals(t *testing.T) {
+	var records []Record
+	s := source("device", "get", "wipe", "shell")
+	yes := true
+	s.tools[1].Annotations.Destructive = &yes
+	s.tools[0].Schema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)
+	b := newRouter(t, Options{Rules: Rules{Deny: []string{"shell"}}, Record: func(r Record) { records = append(records, r) }}, s)
+	for want, call := range map[Refusal]mcp.Call{
+		RefusedUnknown: {Name: "shell"}, // what is denied is not there
+		RefusedInvalid: {Name: "get", Arguments: `{"n":"x"}`},
+		RefusedConsent: {Name: "wipe", By: mcp.ByProgram},
+	} {
+		if _, bad := b.Prepare(call); bad == nil || len(records) != 1 || records[0].Refusal != want || records[0].ResultDigest != "" {
+			t.Errorf("%s: %+v, %+v", want, bad, records)
+		}
+		records = nil
+	}
+	p := prepare(t, b, "wipe", "")
+	if r := b.Run(t.Context(), p); !r.Action.Failed() || records[0].Refusal != RefusedConsent {
+		t.Errorf("without a yes: %+v", records)
+	}
+	records = nil
+	b.Refuse(prepare(t, b, "get", ""), RefusedLimit, mcp.ActionResponse{Action: mcp.ActionTypeError, Result: "no more"})
+	if len(records) != 1 || records[0].Refusal != RefusedLimit || records[0].Outcome != "error" || records[0].Tool != "get" {
+		t.Errorf("a limit: %+v", records)
+	}
+	records = nil
+	p = prepare(t, b, "get", "")
+	b.Close()
+	if b.Run(t.Context(), p); records[0].Refusal != RefusedClosed {
+		t.Errorf("closed: %+v", records)
+	}
+	if v := NewGate(Rules{Deny: []string{"x"}}).Decide(Case{Tool: mcp.Tool{Name: "x"}}); v.refusal() != RefusedDenied {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestDigests: the same arguments and results have the same digest, others another one, in whatever order and mode they
+// were written; secrets do not count.
+func TestDigests(t *testing.T) {
+	var records []Record
+	s := source("device", "get")
+	s.call = func(_ context.Context, _ string, arguments map[string]any) (any, error) {
+		return arguments["city"], nil
+	}
+	b := newRouter(t, Options{Record: func(r Record) { records = append(records, r) }}, s)
+	digests := func(arguments string) (string, string) {
+		t.Helper()
+		b.Run(t.Context(), prepare(t, b, "get", arguments))
+		r := records[len(records)-1]
+		if r.Arguments != "" || r.Result != "" || len(r.ArgumentsDigest) != 32 || len(r.ResultDigest) != 32 {
+			t.Errorf("%+v", r)
+		}
+		return r.ArgumentsDigest, r.ResultDigest
+	}
+	long := strings.Repeat("x", 80)
+	a, result := digests(`{"city":"Wien","n":1,"pin":1234}`)
+	if other, same := digests(`{"n":1,"pin":9999,"city":"Wien"}`); other != a || same != result {
+		t.Error("the same is told apart")
+	}
+	if other, another := digests(`{"city":"Linz","n":1,"pin":1234}`); other == a || another == result {
+		t.Error("other arguments look the same")
+	}
+	one, _ := digests(`{"city":"` + long + `a"}`)
+	if two, _ := digests(`{"city":"` + long + `b"}`); one == two {
+		t.Error("what is long is cut")
 	}
 }

@@ -48,6 +48,7 @@ type Prepared struct {
 	Invalid   string         // why the arguments cannot be used; "" if that is not what was refused
 	source    mcp.Source
 	verdict   Verdict // of the gate
+	refusal   Refusal // why it is not to be made
 }
 
 // Asks reports whether the person in front of the device must be asked before the call
@@ -251,9 +252,17 @@ func (rt *Router) warnOnce(message, source, tool string, attr slog.Attr) {
 func (rt *Router) Prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 	p, bad := rt.prepare(call)
 	if bad != nil {
-		(&job{router: rt, call: p, awaited: true}).record(*bad)
+		rt.refuse(p, p.refusal, *bad)
 	}
 	return p, bad
+}
+
+// Refuse leaves the record of a call that was prepared and that is not made: nobody has said yes, or a limit of a turn is
+// reached. r is what the model is told.
+func (rt *Router) Refuse(p Prepared, why Refusal, r mcp.ActionResponse) { rt.refuse(p, why, r) }
+
+func (rt *Router) refuse(p Prepared, why Refusal, r mcp.ActionResponse) {
+	(&job{router: rt, call: p, awaited: true, refusal: why}).record(r)
 }
 
 func (rt *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
@@ -264,11 +273,12 @@ func (rt *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 		placed, i = []placedOffer{o}, 0
 	}
 	if i < 0 {
-		p.Offer.Tool.Name = text.Shorten(call.Name, 128)
+		p.Offer.Tool.Name, p.refusal = text.Shorten(call.Name, 128), RefusedUnknown
 		return p, &mcp.ActionResponse{Action: mcp.ActionTypeNotFound, Result: message.In(text.Lang(call.Language), "router/no-tool-named", p.Offer.Tool.Name)}
 	}
 	p.Offer, p.source = placed[i].Offer, placed[i].source
 	if p.verdict = rt.decide(p.Offer, call.By, false); p.verdict.Decision == Denied {
+		p.refusal = p.verdict.refusal()
 		return p, &mcp.ActionResponse{Action: mcp.ActionTypeError, Result: p.verdict.Refusal(call.Name, text.Lang(call.Language))}
 	}
 	var dropped []string
@@ -278,7 +288,7 @@ func (rt *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 		rt.log.Debug("unknown tool arguments dropped", "tool", p.Offer.Tool.Name, "arguments", dropped)
 	}
 	if err != nil {
-		p.Invalid = err.Error()
+		p.Invalid, p.refusal = err.Error(), RefusedInvalid
 		return p, &mcp.ActionResponse{
 			Action: mcp.ActionTypeError,
 			Result: message.In(text.Lang(call.Language), "router/invalid", call.Name, p.Invalid),

@@ -60,7 +60,14 @@ func (rt *Router) Go(p Prepared, done func(mcp.ActionResponse)) error {
 // and leaves its record.
 func (rt *Router) rejected(p Prepared, err error) mcp.ActionResponse {
 	r := failure(p, err)
-	(&job{router: rt, call: p, awaited: true}).record(r)
+	why := RefusedBusy
+	switch {
+	case errors.Is(err, errNoConsent):
+		why = RefusedConsent
+	case errors.Is(err, errClosing):
+		why = RefusedClosed
+	}
+	rt.refuse(p, why, r)
 	return r
 }
 
@@ -94,6 +101,7 @@ type job struct {
 	key      string        // what makes it the same as another call; "" for one from outside
 	slot     *slot         // nil for tools that run in parallel
 	awaited  bool          // false: its success is assumed meanwhile
+	refusal  Refusal       // of one that is not made
 	detached bool          // of a job: its own caller ends it, the router does not
 	began    time.Time     // when it was sent; zero if it never was
 	took     time.Duration // from then on
@@ -255,12 +263,17 @@ func (j *job) record(r mcp.ActionResponse) {
 	rec := Record{
 		CallID: p.Call.ID, Tool: p.Offer.Tool.Name, Source: p.Offer.Tool.Source, Kind: p.Offer.Kind,
 		Started: j.began, Took: j.took, Outcome: r.Action.String(), Awaited: j.awaited,
-		Late: !j.awaited && r.Action.Failed(), By: p.Call.By,
+		Late: !j.awaited && r.Action.Failed(), Refusal: j.refusal, By: p.Call.By, ArgumentsDigest: p.digest(),
 	}
 	text := mcp.ResultText(r)
 	attrs := []any{
 		"tool", rec.Tool, "kind", rec.Kind, "source", rec.Source, "call_id", rec.CallID,
 		"action", rec.Outcome, "awaited", rec.Awaited, "late_failure", rec.Late,
+	}
+	if rec.Refusal == "" {
+		rec.ResultDigest = Digest(text)
+	} else {
+		attrs = append(attrs, "refusal", rec.Refusal)
 	}
 	if rt.options.Words {
 		rec.Arguments, rec.Result = summary(p.Arguments), resultSummary(text, maxKeptResult)
