@@ -162,12 +162,14 @@ func (l *Log) Call(c Call) {
 	signal(l.wake)
 }
 
-// CallEnd is the end of a call that went on when its turn was handed over.
+// CallEnd is the end of a call that went on when its turn was handed over. What is empty of the first two lines stays as
+// it is kept.
 type CallEnd struct {
-	ID, DeviceID   string
+	ID, DeviceID, Name, Source, Kind string
+	Result                           string
+
 	At             time.Time // it was sent; zero: it never was
 	Took           time.Duration
-	Result         string // "": what is kept stays
 	ResultDigest   string
 	Fault, Refusal string
 	Late           bool // it failed after its success was assumed

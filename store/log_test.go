@@ -647,7 +647,7 @@ func TestCallOver(t *testing.T) {
 			})
 		}
 		end := func(turn string) CallEnd {
-			return CallEnd{ID: turn + "-k", DeviceID: "m", At: at(2), Took: 3 * time.Second, ResultDigest: "d", Fault: "error", Late: true}
+			return CallEnd{ID: turn + "-k", DeviceID: "m", Name: "lamp.on", At: at(2), Took: 3 * time.Second, ResultDigest: "d", Fault: "error", Late: true}
 		}
 		put("before")
 		flush(t, s)
@@ -659,7 +659,7 @@ func TestCallOver(t *testing.T) {
 		for _, turn := range []string{"before", "with"} {
 			_, _, calls, err := s.Turns.Get(t.Context(), turn)
 			want := Call{
-				ID: turn + "-k", TurnID: turn, DeviceID: "m", At: at(2), Caller: "model", Name: "lamp", Source: "device", Kind: "control", Arguments: "{}", ArgumentsDigest: "a",
+				ID: turn + "-k", TurnID: turn, DeviceID: "m", At: at(2), Caller: "model", Name: "lamp.on", Source: "device", Kind: "control", Arguments: "{}", ArgumentsDigest: "a",
 				Result: "success", ResultDigest: "d", Fault: "error", Late: true, Took: 3 * time.Second,
 			}
 			if err != nil || len(calls) != 1 || !reflect.DeepEqual(calls[0], want) {

@@ -314,8 +314,10 @@ func (b *batch) others() (all []func(context.Context, *writer) error) {
 		all = append(all, func(ctx context.Context, w *writer) error { return w.outside(ctx, c) })
 	}
 	for _, e := range b.over {
-		exec("UPDATE tool_calls SET at = COALESCE($1, at), took_ms = $2, result = COALESCE($3, result), result_digest = $4, fault = $5, refusal = $6, late = $7 WHERE id = $8",
-			stamp{&e.At}, span{&e.Took}, maybe{&e.Result}, maybe{&e.ResultDigest}, maybe{&e.Fault}, maybe{&e.Refusal}, e.Late, e.ID)
+		exec("UPDATE tool_calls SET at = COALESCE($1, at), took_ms = $2, result = COALESCE($3, result), result_digest = $4, fault = $5, refusal = $6, late = $7, "+
+			"name = COALESCE($8, name), source = COALESCE($9, source), kind = COALESCE($10, kind) WHERE id = $11",
+			stamp{&e.At}, span{&e.Took}, maybe{&e.Result}, maybe{&e.ResultDigest}, maybe{&e.Fault}, maybe{&e.Refusal}, e.Late,
+			maybe{&e.Name}, maybe{&e.Source}, maybe{&e.Kind}, e.ID)
 	}
 	for id, e := range b.ends {
 		exec("UPDATE conversations SET ended_at = $1, cause = $2 WHERE id = $3", stamp{&e.at}, maybe{&e.cause}, id)

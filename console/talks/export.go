@@ -71,6 +71,11 @@ type DocumentCall struct {
 	Result    string          `json:"result,omitempty"`
 	Fault     string          `json:"fault,omitempty"`
 	TookMS    int64           `json:"took_ms,omitempty"`
+	Refusal   string          `json:"refusal,omitempty"` // why it was not made
+	Late      bool            `json:"late,omitempty"`    // it failed after its success was assumed
+
+	ArgumentsDigest string `json:"arguments_digest,omitempty"`
+	ResultDigest    string `json:"result_digest,omitempty"`
 }
 
 const (
@@ -127,7 +132,10 @@ func (t *Talks) document(talk *Talk) *Document {
 			one.Messages = append(one.Messages, DocumentRow{m.Role, raw(m.Body)})
 		}
 		for _, c := range turn.Calls {
-			one.Calls = append(one.Calls, DocumentCall{c.Name, c.Source, c.Kind, raw(c.Arguments), c.Result, c.Fault, c.Took.Milliseconds()})
+			one.Calls = append(one.Calls, DocumentCall{
+				Name: c.Name, Source: c.Source, Kind: c.Kind, Arguments: raw(c.Arguments), Result: c.Result, Fault: c.Fault, TookMS: c.Took.Milliseconds(),
+				Refusal: c.Refusal, Late: c.Late, ArgumentsDigest: c.ArgumentsDigest, ResultDigest: c.ResultDigest,
+			})
 		}
 		if spans, err := timeline.ReadSpans(turn.Spans); err == nil {
 			one.Spans = spans

@@ -13,6 +13,7 @@ import (
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/toolcount"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/schema"
@@ -69,7 +70,12 @@ type Call struct {
 	Arguments string    `json:"arguments,omitempty"` // JSON
 	Result    string    `json:"result,omitempty"`
 	Fault     string    `json:"fault,omitempty"`
+	Refusal   string    `json:"refusal,omitempty"` // why it was not made
+	Late      bool      `json:"late,omitempty"`    // it failed after its success was assumed
 	TookMS    int64     `json:"took_ms"`
+
+	ArgumentsDigest string `json:"arguments_digest,omitempty"`
+	ResultDigest    string `json:"result_digest,omitempty"`
 }
 
 // Calls is the answer to GET /api/v1/tools/calls.
@@ -130,6 +136,7 @@ func (d *Desk) Programs(guard *access.Guard) []access.Route {
 		of("POST /api/v1/tools/{tool}/call", account.Need{Role: account.Owner, Scope: account.Tools}, p.call),
 		of("POST /api/v1/devices/{id}/tools/{tool}/call", account.Need{Role: account.Member, Scope: account.Tools, Own: true}, p.call),
 		of("GET /api/v1/tools/calls", look, p.calls),
+		of("GET /api/v1/tools/counts", account.Need{Role: account.Viewer, Scope: account.Read}, p.counts),
 		of("GET /api/v1/tools/servers", owner, p.servers),
 		of("POST /api/v1/tools/servers/{name}/test", owner, p.test),
 		of("POST /api/v1/tools/servers/{name}/restart", owner, p.restart),
@@ -279,13 +286,19 @@ func (p programs) calls(w http.ResponseWriter, r *http.Request) {
 		c := &found.Calls[i]
 		out.Calls = append(out.Calls, Call{
 			ID: c.ID, At: c.At, Device: c.DeviceID, Turn: c.TurnID, Caller: c.Caller, Tool: c.Name, Source: c.Source, Kind: c.Kind, Arguments: c.Arguments, Result: c.Result,
-			Fault: c.Fault, TookMS: c.Took.Milliseconds(),
+			Fault: c.Fault, Refusal: c.Refusal, Late: c.Late, TookMS: c.Took.Milliseconds(), ArgumentsDigest: c.ArgumentsDigest, ResultDigest: c.ResultDigest,
 		})
 	}
 	if found.Next != (store.Cursor{}) {
 		out.Before = access.Before(found.Next.At, found.Next.ID)
 	}
 	access.Answer(w, http.StatusOK, out)
+}
+
+func (p programs) counts(w http.ResponseWriter, _ *http.Request) {
+	access.Answer(w, http.StatusOK, struct {
+		Sources []toolcount.Count `json:"sources"`
+	}{p.from.Counts()})
 }
 
 func (p programs) servers(w http.ResponseWriter, _ *http.Request) {

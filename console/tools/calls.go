@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/toolcount"
+	"xiaozhi/mcp/router"
 	"xiaozhi/store"
 )
 
@@ -34,6 +37,50 @@ type callLog struct {
 	Devices  []fleet.Device
 	Families []string
 	Owner    bool
+	Counts   []toolcount.Count // since the start; nil: they are not shown
+}
+
+// Many reports whether there were calls at all.
+func (l *callLog) Many() bool {
+	return slices.ContainsFunc(l.Counts, func(c toolcount.Count) bool { return c.Calls > 0 || refused(c) > 0 })
+}
+
+// refused is how many calls were not made.
+func refused(c toolcount.Count) (all uint64) {
+	for _, n := range c.Refused {
+		all += n
+	}
+	return all
+}
+
+// counted is a row of counts.
+type counted struct {
+	toolcount.Count
+	Refusals uint64
+	Why      []reasonCount // that there were
+}
+
+// reasonCount is how many calls were not made for a reason.
+type reasonCount struct {
+	Reason router.Refusal
+	Times  uint64
+}
+
+// Rows are the counts of sources that were asked for anything.
+func (l *callLog) Rows() (rows []counted) {
+	for _, c := range l.Counts {
+		if c.Calls == 0 && refused(c) == 0 {
+			continue
+		}
+		row := counted{Count: c, Refusals: refused(c)}
+		for _, why := range router.Refusals() {
+			if n := c.Refused[why]; n > 0 {
+				row.Why = append(row.Why, reasonCount{why, n})
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // callsAsked reads which calls an address asks for, their device apart.
@@ -55,6 +102,9 @@ func (p *Page) calls(w http.ResponseWriter, r *http.Request) {
 	l := callLog{
 		Tool: asked.Tool, Source: asked.Source, Device: strings.TrimSpace(q.Get("device")), Failed: asked.Failed,
 		Owner: who.Is(account.Owner), Families: families,
+	}
+	if l.Owner {
+		l.Counts = p.from.Counts()
 	}
 	c := ui.Content{Title: p.site.Say(r, "tools/calls"), Data: &l}
 	if err == nil {

@@ -14,6 +14,7 @@ import (
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/toolcount"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/router"
@@ -45,6 +46,9 @@ type Source interface {
 	CallHere(ctx context.Context, call mcp.Call, sure bool) (response mcp.ActionResponse, invalid string)
 	// FindCalls lists the calls that were kept.
 	FindCalls(ctx context.Context, f store.CallFilter, p store.Page) (store.CallList, error)
+
+	// Counts tells how many calls there were since the program was started.
+	Counts() []toolcount.Count
 
 	// Servers lists other people's servers of tools.
 	Servers() []external.Status

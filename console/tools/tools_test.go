@@ -21,6 +21,7 @@ import (
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/toolcount"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/router"
@@ -74,6 +75,14 @@ func (s *fakeSource) CallHere(_ context.Context, call mcp.Call, sure bool) (mcp.
 func (s *fakeSource) FindCalls(_ context.Context, f store.CallFilter, _ store.Page) (store.CallList, error) {
 	s.asked = f
 	return s.calls, nil
+}
+
+func (s *fakeSource) Counts() []toolcount.Count {
+	tally := toolcount.New()
+	tally.Note(router.Record{Source: "device", Outcome: "error", Late: true})
+	tally.Note(router.Record{Source: "device", Outcome: "none"})
+	tally.Note(router.Record{Source: "external:maps", Outcome: "error", Refusal: router.RefusedConsent})
+	return tally.Counts()
 }
 
 func (s *fakeSource) Servers() []external.Status { return s.servers }
@@ -532,18 +541,25 @@ func TestCalls(t *testing.T) {
 	s.calls = store.CallList{Calls: []store.Call{
 		{ID: "1", DeviceID: "m1", At: at, Caller: "model", Name: "self.lamp.set", Source: "device", Kind: "control", Arguments: `{"on":true}`, Result: "ok", Took: 30 * time.Millisecond},
 		{ID: "2", At: at, Caller: "console", Name: "find", Source: "external:maps", Kind: "query", Fault: "error", Took: time.Second},
+		{ID: "3", At: at, Caller: "model", Name: "on", Source: "iot", Kind: "control", Fault: "error", Late: true, ArgumentsDigest: "a1", ResultDigest: "b2"},
+		{ID: "4", At: at, Caller: "model", Name: "on", Source: "iot", Kind: "control", Fault: "error", Refusal: "invalid"},
 	}, Next: store.Cursor{At: time.UnixMilli(1700000000123), ID: "2"}}
 	v := visit(t, s, olga)
 	v.want(v.ask(callsPath+"?tool=lamp&source=external&device=M1&failed=1"), 200, "kitchen", "by the model", "30 ms", "by somebody here", "failed", "{&#34;on&#34;:true}", "before=1700000000123-2")
 	if want := (store.CallFilter{Tool: "lamp", Source: "external:", Device: "m1", Failed: true}); s.asked != want {
 		t.Errorf("asked for %+v, want %+v", s.asked, want)
 	}
+	v.want(v.ask(callsPath), 200, "failed late", "wrong arguments", "Since the start of the server", `<th scope="row">Speaker</th><td class="n">2</td><td class="n">1</td><td class="n">1</td><td class="n">0</td>`, "no yes 1")
+	program(t, s, account.Person{Role: account.Viewer}).want("GET /api/v1/tools/counts", "", 200, `{"source":"device","calls":2,"failed":1,"late":1,"refused":{"busy":0`, `"source":"none"`)
 	v.want(v.ask(callsPath+"?before=x"), 400, "There is no such place in the list")
 	s.calls = store.CallList{}
 	v.want(v.ask(callsPath), 200, "No call was kept yet")
 	v.want(v.ask(callsPath+"?failed=1"), 200, "No call is like this")
 	v.who = anna
 	v.want(v.ask(callsPath+"?device=m2"), 200)
+	if strings.Contains(v.want(v.ask(callsPath), 200), "Since the start") {
+		t.Error("a member is shown the calls of all")
+	}
 	if s.asked.Owner != "a" {
 		t.Errorf("a member asked for %+v", s.asked)
 	}

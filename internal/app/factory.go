@@ -62,8 +62,9 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	limits.Rules, limits.Kinds, limits.Jobs, limits.Times = options.Limits.Rules, options.Limits.Kinds, options.Limits.Jobs, options.Limits.Times
 	kept := a.keeper(s, devices...)
 	options.Keeper = kept.orNone()
-	if !s.Private {
-		limits.Record = func(rec router.Record) {
+	limits.Record = func(rec router.Record) {
+		a.outside.counts.Note(rec)
+		if !s.Private {
 			a.outside.calls.Add(s.DeviceID, rec)
 			kept.call(rec)
 		}

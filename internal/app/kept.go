@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,13 @@ type keeper struct {
 
 	mu    sync.Mutex
 	calls map[string]router.Record // that have ended, by id; at most maxKeptCalls
+	open  []openCall               // that go on after their turns; at most maxKeptCalls, the oldest make room
+}
+
+// openCall is a call that went on when its turn was kept.
+type openCall struct {
+	id  string // of the model
+	row string // of the store
 }
 
 var _ agent.Keeper = (*keeper)(nil)
@@ -202,8 +210,9 @@ func (k *keeper) Turn(t *agent.Turn) {
 	}
 	calls, messages, at := k.ended(), t.Messages, t.At
 	k.spent(&e.Turn, f, calls)
+	open := openCalls(messages, calls)
 	e.Rest = func(e *store.Entry) {
-		e.Messages, e.Calls = storedMessages(messages), storedCalls(messages, calls, at)
+		e.Messages, e.Calls = storedMessages(messages), storedCalls(messages, calls, open, at)
 	}
 	for i := range messages {
 		m := &messages[i]
@@ -221,6 +230,7 @@ func (k *keeper) Turn(t *agent.Turn) {
 		k.store.Log.Put(e)
 		k.sound.Put(sound)
 	})
+	k.await(open)
 	if t.Dropped && k.known != nil {
 		k.known.Overflows(t.Talk.ID)
 	}
@@ -258,11 +268,64 @@ func (k *keeper) call(rec router.Record) {
 		k.valid(func() { k.store.Log.Call(c) })
 		return
 	}
+	if row := k.taken(&rec); row != "" {
+		k.over(row, &rec)
+	}
+}
+
+// taken keeps a call until its turn has ended. Where that has ended it returns the row of the call.
+func (k *keeper) taken(rec *router.Record) (row string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.calls) < maxKeptCalls {
-		k.calls[rec.CallID] = rec
+	if i := slices.IndexFunc(k.open, func(c openCall) bool { return c.id == rec.CallID }); i >= 0 {
+		row = k.open[i].row
+		k.open = slices.Delete(k.open, i, i+1)
+		return row
 	}
+	if len(k.calls) < maxKeptCalls {
+		k.calls[rec.CallID] = *rec
+	}
+	return ""
+}
+
+// await has calls that go on kept when they end, or now if they just have.
+func (k *keeper) await(open []openCall) {
+	for _, c := range open {
+		k.mu.Lock()
+		rec, over := k.calls[c.id]
+		if over {
+			delete(k.calls, c.id)
+		} else {
+			k.open = append(k.open, c)
+			k.open = slices.Delete(k.open, 0, max(0, len(k.open)-maxKeptCalls))
+		}
+		k.mu.Unlock()
+		if over {
+			k.over(c.row, &rec)
+		}
+	}
+}
+
+// over keeps the end of a call whose turn was kept.
+func (k *keeper) over(row string, rec *router.Record) {
+	c := callOf(rec)
+	k.valid(func() {
+		k.store.Log.CallOver(store.CallEnd{
+			ID: row, DeviceID: k.deviceID, Name: c.Name, Source: c.Source, Kind: c.Kind, At: c.At, Took: c.Took, Result: c.Result, ResultDigest: c.ResultDigest, Fault: c.Fault, Refusal: c.Refusal, Late: c.Late,
+		})
+	})
+}
+
+// openCalls lists the calls of a turn that go on, with the rows that they get.
+func openCalls(messages []providers.Message, ended map[string]router.Record) (open []openCall) {
+	for i := range messages {
+		for _, c := range messages[i].ToolCalls {
+			if _, over := ended[c.ID]; !over {
+				open = append(open, openCall{c.ID, store.NewID()})
+			}
+		}
+	}
+	return open
 }
 
 // ended returns what is known of the calls of the turn that has ended, by their ids.
@@ -277,8 +340,8 @@ func (k *keeper) ended() map[string]router.Record {
 	return calls
 }
 
-// storedCalls makes the rows of the calls of a turn. Those that go on have no times.
-func storedCalls(messages []providers.Message, known map[string]router.Record, at time.Time) (calls []store.Call) {
+// storedCalls makes the rows of the calls of a turn. Those that go on have no times, and the rows that open says.
+func storedCalls(messages []providers.Message, known map[string]router.Record, open []openCall, at time.Time) (calls []store.Call) {
 	for i := range messages {
 		for _, c := range messages[i].ToolCalls {
 			rec := known[c.ID]
@@ -286,6 +349,9 @@ func storedCalls(messages []providers.Message, known map[string]router.Record, a
 			call.Caller, call.Name, call.Result = "model", cmp.Or(rec.Tool, c.Name), resultOf(messages, c.ID)
 			if call.At.IsZero() {
 				call.At = at
+			}
+			if i := slices.IndexFunc(open, func(o openCall) bool { return o.id == c.ID }); i >= 0 {
+				call.ID, call.ArgumentsDigest = open[i].row, router.DigestOf(c.Arguments)
 			}
 			calls = append(calls, call)
 		}
@@ -297,8 +363,9 @@ func storedCalls(messages []providers.Message, known map[string]router.Record, a
 func callOf(rec *router.Record) store.Call {
 	c := store.Call{
 		ID: store.NewID(), At: rec.Started, Name: rec.Tool, Source: rec.Source, Kind: string(rec.Kind), Arguments: rec.Arguments, Result: rec.Result, Took: rec.Took,
+		ArgumentsDigest: rec.ArgumentsDigest, ResultDigest: rec.ResultDigest, Refusal: string(rec.Refusal), Late: rec.Late,
 	}
-	if rec.Outcome == mcp.ActionTypeError.String() {
+	if rec.Outcome == mcp.ActionTypeError.String() || rec.Outcome == mcp.ActionTypeNotFound.String() {
 		c.Fault = rec.Outcome
 	}
 	return c

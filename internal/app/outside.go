@@ -24,6 +24,7 @@ import (
 	"xiaozhi/internal/quiet"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/toolcount"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
@@ -39,6 +40,7 @@ import (
 type outside struct {
 	devices *directory.Devices
 	calls   *router.Journal        // of all devices, connected or not
+	counts  *toolcount.Tally       // of all calls
 	named   func(id string) string // what a device is called now, which may be another name than when it connected
 	quiet   *quiet.Mode            // whether devices say what nobody has asked for; set before devices connect
 	known   *memory.Book           // what is remembered of people; nil: nothing is
@@ -50,7 +52,7 @@ func newOutside() outside {
 	silence, _ := quiet.Open(context.Background(), nil, slog.New(slog.DiscardHandler)) // of no table: nothing can fail
 	return outside{
 		quiet:   silence,
-		devices: directory.New(), calls: router.NewJournal(), named: func(string) string { return "" }, given: func(string) bool { return false },
+		devices: directory.New(), calls: router.NewJournal(), counts: toolcount.New(), named: func(string) string { return "" }, given: func(string) bool { return false },
 	}
 }
 
@@ -185,7 +187,7 @@ func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set, fil
 	cfg, who := a.cfg, gatewayAccess(a.cfg)
 	who.Account = programs(a.accounts)
 	o := gateway.Options{
-		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Gate: gateOf(cfg), Times: cfg.Tools.Timeouts, Version: Version, Log: a.log, Zone: a.forces.zone.Location,
+		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Count: a.outside.counts.Note, Gate: gateOf(cfg), Times: cfg.Tools.Timeouts, Version: Version, Log: a.log, Zone: a.forces.zone.Location,
 		Offer: offer.Options{Assistant: func() string { return a.base().Agent.Name }, Files: files},
 	}
 	if cfg.MCP.AutoRegister {

@@ -9,6 +9,7 @@ import (
 	"xiaozhi/connection/identity"
 	"xiaozhi/console/tools"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/toolcount"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/external"
@@ -74,8 +75,9 @@ func (k keptTools) GetAvailableTools() []mcp.Tool { return k.tools }
 // here makes a router of the tools that need no device. It must be closed.
 func (t toolsOf) here() *router.Router {
 	limits := t.factory.limits()
-	if t.stored != nil {
-		limits.Record = func(rec router.Record) {
+	limits.Record = func(rec router.Record) {
+		t.outside.counts.Note(rec)
+		if t.stored != nil {
 			c := callOf(&rec)
 			c.Caller, c.At = "console", time.Now().Add(-rec.Took)
 			t.stored.Log.Call(c)
@@ -123,6 +125,9 @@ func (t toolsOf) FindCalls(ctx context.Context, f store.CallFilter, p store.Page
 	}
 	return t.stored.Turns.FindCalls(ctx, f, p)
 }
+
+// Counts tells how many calls there were.
+func (t toolsOf) Counts() []toolcount.Count { return t.outside.counts.Counts() }
 
 // Servers lists other people's servers.
 func (t toolsOf) Servers() []external.Status { return t.factory.external.Statuses() }

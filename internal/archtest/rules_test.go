@@ -80,6 +80,8 @@ var rules = []rule{
 	{"mcp/gateway/catalog", "internal/text/message mcp mcp/schema mcp/rawjson mcp/router", "what is offered to whom"},
 	{"mcp/gateway/offer", "internal/private internal/text/message mcp mcp/schema mcp/rawjson mcp/router mcp/secret mcp/gateway/catalog", "the core tools, devices, resources and prompts"},
 
+	{"internal/toolcount", "mcp mcp/router", "how often tools were called: it calls none"},
+
 	{"agent/turn", "internal/text/...", "pure: no clock, lock or goroutine"},
 	{"agent/history", "providers", "messages within a budget"},
 	{"agent/listen", "agent/turn audio audio/echo providers internal/text/...", "from a frame to a text"},
@@ -134,7 +136,7 @@ var rules = []rule{
 	{"console/ui", "internal/access internal/account internal/text/message", "the frame of all pages, which knows none of them"},
 	{"console/live", "internal/access internal/account", "tells open pages what has changed, whatever they show"},
 	{"console/doctor", "console/ui console/live internal/access internal/account internal/contact internal/contact/excerpt internal/doctor internal/lru", "the page of what is wrong: it looks at nothing itself"},
-	{"console/tools", "console/ui console/live internal/access internal/account internal/config internal/directory internal/fleet internal/settings internal/text/... mcp mcp/external mcp/router mcp/schema providers store", "pages of tools: calls go through the routers of the program"},
+	{"console/tools", "console/ui console/live internal/access internal/account internal/config internal/directory internal/fleet internal/settings internal/text/... internal/toolcount mcp mcp/external mcp/router mcp/schema providers store", "pages of tools: calls go through the routers of the program"},
 	{"console/settings", "console/ui console/live internal/access internal/account internal/config internal/settings internal/text store", "the page of the settings: what is changed it leaves to them"},
 	{"console/devices", "agent/feature/mail agent/feature/remote console/ui console/live internal/directory internal/fleet internal/access internal/account internal/text", "pages of devices: what is done to them comes by interfaces"},
 	{"console/services", "console/ui console/live internal/access internal/account internal/services internal/settings internal/text/... providers/service", "the page of services: it asks and makes none itself"},

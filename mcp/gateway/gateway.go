@@ -28,6 +28,7 @@ type Options struct {
 	Access   Access                                                                // access control
 	Version  string                                                                // of this server; "": dev
 	Audit    func(ctx context.Context, who catalog.Caller, tool string, done bool) // keeps what programs do for people; nil: nobody does
+	Count    func(rec router.Record)                                               // gets the record of each call that no router has one of; nil: nobody does
 	Gate     router.Gate                                                           // asked about each call, and about what is offered
 	Times    router.Times                                                          // limits of calls that the settings set
 	Offer    offer.Options                                                         // what is offered beside the core tools. The gateway sets what it has itself
@@ -71,7 +72,7 @@ func New(o Options) *Gateway {
 	}
 	o.Version = cmp.Or(o.Version, "dev")
 	registry, runner := catalog.NewRegistry(o.Gate), catalog.NewRunner(o.Gate, o.Zone, o.Log)
-	runner.Audit = o.Audit
+	runner.Audit, runner.Count = o.Audit, o.Count
 	runner.SetTimes(o.Times)
 	views := catalog.NewViews(registry, runner, o.Version, o.Log)
 	g := &Gateway{

@@ -92,6 +92,8 @@ type Runner struct {
 	// Audit keeps the calls that may change something which programs make for people,
 	// and whether they were done. It is set before the first call; nil: nobody does.
 	Audit func(ctx context.Context, who Caller, tool string, done bool)
+	// Count gets the record of each call that no router has one of. It is set before the first call; nil: nobody does.
+	Count func(rec router.Record)
 
 	gate   atomic.Pointer[router.Gate]
 	times  atomic.Pointer[router.Times]
@@ -140,8 +142,14 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	id := "out_" + fmt.Sprint(r.number.Add(1))
 	refused := ""
 	defer func() {
+		took := time.Since(began)
 		r.log.Info("outward call", "token", who.Name(), "remote", who.Remote, "via", who.Via, "tool", e.name, "call_id", id,
-			"outcome", cmp.Or(refused, outcomeWord(result, err)), "took", time.Since(began))
+			"outcome", cmp.Or(refused, outcomeWord(result, err)), "took", took)
+		why := refusalOf(err)
+		if refused != "" {
+			why = router.RefusedConsent
+		}
+		r.count(e, id, why, result, began, took)
 		if !e.readOnly() {
 			r.audit(ctx, who, e.name, refused == "" && outcomeWord(result, err) == "ok")
 		}
@@ -165,6 +173,35 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 	}
 	ctx = mcp.WithInfo(ctx, mcp.Info{Language: who.Language, Zone: r.zone(), Pictures: true})
 	return r.contain(ctx, e, Call{id, string(arguments), who.Language}, req)
+}
+
+// count leaves the record of a call that no router has made, or of one that was refused before a router saw it.
+func (r *Runner) count(e *Entry, id string, why router.Refusal, result *sdk.CallToolResult, began time.Time, took time.Duration) {
+	if r.Count == nil || e.routed && (why == "" || why == router.RefusedInvalid) {
+		return
+	}
+	rec := router.Record{CallID: id, Tool: e.tool.Name, Source: e.tool.Source, Awaited: true, Refusal: why, By: mcp.ByProgram, Outcome: mcp.ActionTypeReqLLM.String()}
+	if why == "" {
+		rec.Started, rec.Took = began, took
+	}
+	if why != "" || result == nil || result.IsError {
+		rec.Outcome = mcp.ActionTypeError.String()
+	}
+	r.Count(rec)
+}
+
+// refusalOf returns why a call was not made, by its error; "": it was.
+func refusalOf(err error) router.Refusal {
+	_, invalid := errors.AsType[*ArgumentError](err)
+	switch {
+	case invalid:
+		return router.RefusedInvalid
+	case errors.Is(err, ErrReadOnly):
+		return router.RefusedDenied
+	case errors.Is(err, ErrBusy):
+		return router.RefusedBusy
+	}
+	return ""
 }
 
 // audit keeps a call that a program has made for a person.
@@ -196,6 +233,9 @@ func (r *Runner) decide(e *Entry) router.Verdict {
 // RefuseUnknown logs the call of a tool that the caller's view does not show.
 func (r *Runner) RefuseUnknown(who Caller, name string) {
 	r.log.Info("outward call", "token", who.Name(), "remote", who.Remote, "via", who.Via, "tool", Clip(name), "outcome", "unknown")
+	if r.Count != nil {
+		r.Count(router.Record{Tool: Clip(name), Awaited: true, Refusal: router.RefusedUnknown, By: mcp.ByProgram, Outcome: mcp.ActionTypeNotFound.String()})
+	}
 }
 
 // contain runs a tool. A panic fails this call only.
