@@ -64,6 +64,9 @@ type Things interface {
 	// Deliver hands over the members of one iot message, nil for one that is not
 	// there. It never blocks; both belong to the callee. Called by one goroutine.
 	Deliver(descriptors, states json.RawMessage)
+	// Listening notes that the device begins to listen, before which it has told what
+	// has changed. It never blocks.
+	Listening()
 }
 
 // Link gives the tools of a device their part of its connection.

@@ -132,6 +132,7 @@ func (s *Session) listen(m inbound) {
 		}
 		s.post(wire.ListenStart{Mode: mode})
 		s.tools.refresh()
+		s.tools.listening()
 	case "stop":
 		s.post(wire.ListenStop{})
 	case "detect":

@@ -202,6 +202,13 @@ func (t *toolset) deliverThings(w thingsWire) bool {
 	return true
 }
 
+// listening tells the things of older firmware that the device begins to listen.
+func (t *toolset) listening() {
+	if t.things != nil {
+		t.things.Listening()
+	}
+}
+
 // methodRegister is the method that only the light dialect has.
 const methodRegister = "mcp/registerTools"
 

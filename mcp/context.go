@@ -9,9 +9,11 @@ import (
 
 // What a tool finds in the context that it is called with.
 type (
-	infoKey   struct{}
-	peerKey   struct{}
-	callerKey struct{}
+	infoKey    struct{}
+	peerKey    struct{}
+	callerKey  struct{}
+	sentKey    struct{}
+	assumedKey struct{}
 )
 
 // Info describes the turn that a tool is called in. The zero value is a turn of
@@ -95,4 +97,29 @@ func AfterCaller(ctx context.Context, f func()) (stop func()) {
 			<-done
 		}
 	}
+}
+
+// WithSent returns a context for a call in which [Sent] calls f.
+func WithSent(ctx context.Context, f func()) context.Context {
+	return context.WithValue(ctx, sentKey{}, f)
+}
+
+// Sent tells whoever has made the call of ctx that the tool's device has all that it needs, and may be sent other calls
+// while the outcome is waited for. A source that says nothing keeps its device until CallTool returns.
+func Sent(ctx context.Context) {
+	if f, ok := ctx.Value(sentKey{}).(func()); ok {
+		f()
+	}
+}
+
+// WithAssumed returns a context for a call whose success is assumed when it is sent.
+func WithAssumed(ctx context.Context) context.Context {
+	return context.WithValue(ctx, assumedKey{}, true)
+}
+
+// Assumed reports whether nobody waits for the outcome of ctx's call: its source may take until the end of ctx to find out
+// whether it was done.
+func Assumed(ctx context.Context) bool {
+	assumed, _ := ctx.Value(assumedKey{}).(bool)
+	return assumed
 }

@@ -191,6 +191,7 @@ type brokenThings struct{ mcp.Source }
 func (brokenThings) Start(context.Context) error              { return errors.New("no lamp today") }
 func (brokenThings) Stop() error                              { return errors.New("nor ever") }
 func (brokenThings) Deliver(json.RawMessage, json.RawMessage) {}
+func (brokenThings) Listening()                               {}
 
 // A device of the IoT era that crashes at a malformed command is worked by its
 // tools, gets refusals of all that is wrong before it is sent, and lives.

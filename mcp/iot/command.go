@@ -22,20 +22,18 @@ type iotCommand struct {
 }
 
 // encodeCommand holds arguments against the descriptor and makes a commands array of one.
-// The error is for the model: it names the parameter and what is wrong with it.
-func encodeCommand(thing string, m *method, arguments map[string]any) (json.RawMessage, error) {
-	parameters, err := m.check(arguments)
-	if err != nil {
-		return nil, err
+// The parameters are as they are sent. The error is for the model: it names the parameter and what is wrong with it.
+func encodeCommand(thing string, m *method, arguments map[string]any) (commands json.RawMessage, parameters map[string]any, err error) {
+	if parameters, err = m.check(arguments); err != nil {
+		return nil, nil, err
 	}
-	commands, err := rawjson.Marshal([]iotCommand{{thing, m.name, parameters}})
-	if err != nil {
-		return nil, fmt.Errorf("encode command: %w", err)
+	if commands, err = rawjson.Marshal([]iotCommand{{thing, m.name, parameters}}); err != nil {
+		return nil, nil, fmt.Errorf("encode command: %w", err)
 	}
 	if len(commands) > mcp.MaxSend {
-		return nil, fmt.Errorf("the command of %d bytes is over the limit of %d: shorten its text", len(commands), mcp.MaxSend)
+		return nil, nil, fmt.Errorf("the command of %d bytes is over the limit of %d: shorten its text", len(commands), mcp.MaxSend)
 	}
-	return commands, nil
+	return commands, parameters, nil
 }
 
 // check gives the parameters exactly as declared: all of them, no others, each of its type.

@@ -64,6 +64,7 @@ type target struct {
 	property string  // of a reader
 	method   *method // nil: a reader
 	kind     mcp.Kind
+	change   change // that a control should cause
 }
 
 // report is one thing's state as it came, and what it changed.
@@ -165,6 +166,23 @@ func (h *home) properties(thing string, arguments map[string]any) []string {
 		}
 	}
 	return out
+}
+
+// known returns the values of those of the properties that were reported on this connection.
+func (h *home) known(thing string, properties map[string]any) map[string]any {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	values := make(map[string]any, len(properties))
+	k := h.find(thing)
+	if k == nil {
+		return values
+	}
+	for name := range properties {
+		if r, ok := k.state[name]; ok && !r.stale {
+			values[name] = r.value
+		}
+	}
+	return values
 }
 
 // read is the result of a property's tool. A value that the device has not

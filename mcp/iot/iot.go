@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -44,11 +45,14 @@ type Options struct {
 // (docs/protocol.md 6): every property is a tool that reads it, every method a
 // tool that calls it. A lamp's are self.lamp.get_power and self.lamp.turn_on.
 //
-// The protocol has no replies. So a property is answered from what the device has reported, a
-// control returns true as soon as its command is with the connection (whether the device did it
-// shows only in a later report, which is not waited for), and a method that is a query returns with
-// the next report of its thing. Firmware reports when it begins to listen, so hardly ever within a
-// turn: only a device that is known to report sooner is worth such a kind.
+// The protocol has no replies. So a property is answered from what the device has reported, and a
+// method that is a query returns with the next report of its thing. Firmware reports before it
+// begins to listen, so hardly ever within a turn: only a device that is known to report sooner is worth such a kind.
+//
+// A control returns true as soon as its command is with the connection. Where its success is assumed ([mcp.Assumed])
+// it lets go of the device then, and returns once it is seen whether the state has changed as it should: with a
+// *ToolError if the device reports another state, or begins to listen without having reported any change. Where no
+// property is known that the method changes, or how it was before, or the device does not listen, nothing is claimed.
 //
 // One Source serves one connection. It has no goroutines; all methods may be
 // called at the same time.
@@ -65,6 +69,7 @@ type Source struct {
 	described bool // at least one thing, on this connection
 	reported  bool // at least one state, on this connection
 	waiters   map[*waiter]struct{}
+	expecting []*expected // at most maxExpected, the oldest first
 }
 
 // waiter is a query that waits for the next report of its thing.
@@ -222,6 +227,7 @@ func (t *Source) wake(r report) {
 			delete(t.waiters, w)
 		}
 	}
+	t.judge(r, time.Now())
 }
 
 // Start makes the tools available. The source ends with Stop, not with ctx.
@@ -320,17 +326,30 @@ func (t *Source) CallTool(ctx context.Context, name string, arguments map[string
 	if to.method == nil {
 		return t.home.read(to, mcp.InfoFrom(ctx).Language), nil
 	}
-	commands, err := encodeCommand(to.thing, to.method, arguments)
+	commands, parameters, err := encodeCommand(to.thing, to.method, arguments)
 	if err != nil {
 		return nil, &mcp.ToolError{Message: err.Error()}
 	}
 	if to.kind == mcp.Control {
-		if err := t.options.Send(commands); err != nil {
-			return nil, fmt.Errorf("send command: %w", err)
-		}
-		return true, nil
+		return t.control(ctx, to, parameters, commands)
 	}
 	return t.await(ctx, to.thing, t.home.properties(to.thing, arguments), commands)
+}
+
+// control sends a command, and waits for its effect where nobody waits for that.
+func (t *Source) control(ctx context.Context, to target, parameters map[string]any, commands json.RawMessage) (any, error) {
+	var e *expected
+	if to.change.known() && mcp.Assumed(ctx) {
+		e = t.expect(to.thing, to.change.want(parameters)) // before the command, whose effect may come at once
+	}
+	if err := t.options.Send(commands); err != nil {
+		return nil, fmt.Errorf("send command: %w", err)
+	}
+	mcp.Sent(ctx)
+	if err := t.confirm(ctx, e); err != nil {
+		return nil, err
+	}
+	return true, nil
 }
 
 // await sends a command and waits for the next report of the thing that may be its effect.

@@ -39,9 +39,15 @@ func (h *home) rebuild() {
 		for i := range k.methods {
 			m := &k.methods[i]
 			name := h.freeName(k.name, snakeName(m.name, "do"))
-			kind := kindOfMethod(name, m, h.kinds)
-			h.targets[name] = target{thing: k.name, method: m, kind: kind}
-			h.tools = append(h.tools, k.tool(name, kind, m.name, m.description, m.parameters))
+			to := target{thing: k.name, method: m, kind: kindOfMethod(name, m, h.kinds)}
+			tool := k.tool(name, to.kind, m.name, m.description, m.parameters)
+			if to.kind == mcp.Control {
+				if to.change = changeOf(k.thing, m); to.change.known() {
+					tool.Timeout = confirmTime
+				}
+			}
+			h.targets[name] = to
+			h.tools = append(h.tools, tool)
 		}
 	}
 }

@@ -85,7 +85,7 @@ type Router struct {
 
 	mu      sync.Mutex
 	sources []mcp.Source
-	running map[string]struct{} // calls of the conversation in flight, by name and arguments
+	running map[string]*job // calls of the conversation in flight, by name and arguments
 	warned  map[string]struct{}
 	closed  bool
 }
@@ -102,7 +102,7 @@ func New(o Options, sources ...mcp.Source) *Router {
 		device:  queue{limit: maxWaiting},
 		life:    life,
 		end:     end,
-		running: make(map[string]struct{}),
+		running: make(map[string]*job),
 		warned:  make(map[string]struct{}),
 	}
 	rt.SetLimits(Limits{Rules: o.Rules, Kinds: o.Kinds, Jobs: o.Jobs, Times: o.Times})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/mcp"
@@ -103,6 +104,8 @@ type job struct {
 	awaited  bool          // false: its success is assumed meanwhile
 	refusal  Refusal       // of one that is not made
 	detached bool          // of a job: its own caller ends it, the router does not
+	free     func()        // gives its place at the device to others
+	gone     atomic.Bool   // its source has said that the device has it
 	began    time.Time     // when it was sent; zero if it never was
 	took     time.Duration // from then on
 }
@@ -157,9 +160,26 @@ func (rt *Router) place(p Prepared) (*job, error) {
 		}
 	}
 	if j.key != "" {
-		rt.running[j.key] = struct{}{}
+		rt.running[j.key] = j
 	}
 	return j, nil
+}
+
+// forget lets the same call be made again.
+func (j *job) forget() {
+	rt := j.router
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.running[j.key] == j {
+		delete(rt.running, j.key)
+	}
+}
+
+// sent notes that the device has the call: others need not wait until its outcome is known.
+func (j *job) sent() {
+	j.gone.Store(true)
+	j.free()
+	j.forget()
 }
 
 // outcome is the answer of a source.
@@ -175,14 +195,14 @@ func (j *job) perform(ctx context.Context) mcp.ActionResponse {
 	var o outcome
 	if o.err = rt.device.wait(ctx, rt.life.Done(), j.slot); o.err == nil {
 		j.began = time.Now()
-		free := sync.OnceFunc(func() { rt.device.release(j.slot) })
+		j.free = sync.OnceFunc(func() { rt.device.release(j.slot) })
 		if p.Offer.Job || j.detached { // others need not wait for it
-			early := time.AfterFunc(jobHolds, free)
+			early := time.AfterFunc(jobHolds, j.free)
 			defer early.Stop()
 		}
 		o = j.send(ctx)
 		j.took = time.Since(j.began)
-		free()
+		j.free()
 		if o.err == nil && p.Offer.Kind == mcp.Query && !j.detached {
 			o.result = j.look(ctx, o.result)
 		}
@@ -192,9 +212,7 @@ func (j *job) perform(ctx context.Context) mcp.ActionResponse {
 			o.err = errClosing
 		}
 	}
-	rt.mu.Lock()
-	delete(rt.running, j.key)
-	rt.mu.Unlock()
+	j.forget()
 	r := response(p, o.result, o.err)
 	j.record(r)
 	return r
@@ -218,6 +236,10 @@ func (j *job) send(ctx context.Context) outcome {
 	}
 	callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(life, p.Info), rt.Peer(p.Call.ID)), limit, errNoReply)
 	defer cancel()
+	callCtx = mcp.WithSent(callCtx, j.sent)
+	if !j.awaited {
+		callCtx = mcp.WithAssumed(callCtx)
+	}
 	switch {
 	case j.detached:
 		o := j.invoke(callCtx)
@@ -240,6 +262,9 @@ func (j *job) send(ctx context.Context) outcome {
 		}
 		return o
 	case <-callCtx.Done(): // a source that does not heed its ctx must not hold us up
+		if !j.awaited && j.gone.Load() {
+			return outcome{result: true} // it was sent, and nothing says that it was not done
+		}
 		return outcome{err: context.Cause(callCtx)}
 	}
 }
