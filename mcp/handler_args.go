@@ -64,18 +64,21 @@ const (
 	TimerList   TimerAction = "list"
 	TimerCancel TimerAction = "cancel"
 	TimerSnooze TimerAction = "snooze"
+	TimerChange TimerAction = "change"
 )
 
-// TimerArgs ask to set a timer or reminder, to list them, to cancel them, or to put off
-// what has rung.
+// TimerArgs ask to set a timer or reminder, to list them, to cancel them, to put off
+// what has rung, or to change when one is due.
 type TimerArgs struct {
 	Action   TimerAction `json:"action"`
 	Reminder bool        `json:"reminder,omitempty"` // set: it is for a time of day, not for a length of time
 	Due      time.Time   `json:"due,omitzero"`       // set, snooze: when, in the turn's zone; of what recurs, when it begins
 	Repeat   string      `json:"repeat,omitempty"`   // set: how a reminder recurs, as RFC 5545 writes it; "": once
-	Kind     string      `json:"kind,omitempty"`     // cancel: "timer" or "alert"; "": either
-	Text     string      `json:"text,omitempty"`     // set: what to tell, "" for a bare timer. cancel: words of the one meant
+	Kind     string      `json:"kind,omitempty"`     // cancel, change: "timer" or "alert"; "": either
+	Text     string      `json:"text,omitempty"`     // set: what to tell, "" for a bare timer. cancel, change: words of the one meant
 	All      bool        `json:"all,omitempty"`      // cancel: every one
+	To       string      `json:"to,omitempty"`       // change: when it is due from now on, in the user's words
+	By       int64       `json:"by,omitempty"`       // change, without To: so many seconds later, or earlier
 }
 
 // MemoryAction is an order about what is remembered.

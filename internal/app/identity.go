@@ -65,7 +65,7 @@ const (
 
 // knownOnly are the tools that a device must be known for.
 func knownOnly() []string {
-	return []string{"set_timer", "set_reminder", "list_timers", "cancel_timer", "snooze_timer"}
+	return []string{"set_timer", "set_reminder", "list_timers", "cancel_timer", "snooze_timer", "change_timer"}
 }
 
 // strangers limits the conversations with devices that are not known.

@@ -162,10 +162,39 @@ func listTimers(context.Context, map[string]any) mcp.ActionResponse {
 	return handOver(mcp.HandlerTimer, mcp.TimerArgs{Action: mcp.TimerList})
 }
 
+// kindArg is the kind of timer that is meant, as [mcp.TimerArgs] names it.
+func kindArg(arguments map[string]any) string {
+	return map[string]string{"timer": "timer", "reminder": "alert"}[textArg(arguments, "kind")]
+}
+
+// changeTimer asks the conversation to move what is waiting to another time.
+func changeTimer(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	a := mcp.TimerArgs{Action: mcp.TimerChange, Text: strings.TrimSpace(textArg(arguments, "text")), Kind: kindArg(arguments)}
+	to, add := strings.TrimSpace(textArg(arguments, "time")), strings.TrimSpace(textArg(arguments, "add"))
+	switch {
+	case add != "":
+		if !readable(ctx, add) {
+			return badTime(ctx, add, errNotISO)
+		}
+		by, err := spoken.Shift(add)
+		if err != nil {
+			return badTime(ctx, add, err)
+		}
+		a.By = int64(by / time.Second)
+	case to == "":
+		return fail(say(ctx, "local/change-when"))
+	case !readable(ctx, to):
+		return badTime(ctx, to, errNotISO)
+	default:
+		a.To = to
+	}
+	return handOver(mcp.HandlerTimer, a)
+}
+
 // cancelTimer asks the conversation to give up what is waiting.
 func cancelTimer(_ context.Context, arguments map[string]any) mcp.ActionResponse {
 	all, _ := arguments["all"].(bool)
-	kind := map[string]string{"timer": "timer", "reminder": "alert"}[textArg(arguments, "kind")]
+	kind := kindArg(arguments)
 	return handOver(mcp.HandlerTimer, mcp.TimerArgs{
 		Action: mcp.TimerCancel, Text: strings.TrimSpace(textArg(arguments, "text")), All: all, Kind: kind,
 	})

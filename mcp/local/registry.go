@@ -77,6 +77,7 @@ func registry(o Options) []entry {
 		{name: "set_reminder", stream: "timer", runs: control, handler: c.setReminder},
 		{name: "list_timers", stream: "timer", runs: control, handler: listTimers, readOnly: true},
 		{name: "cancel_timer", stream: "timer", runs: control, handler: cancelTimer},
+		{name: "change_timer", stream: "timer", runs: control, handler: changeTimer},
 		{name: "snooze_timer", stream: "timer", runs: control, handler: c.snooze},
 
 		{name: "play_music", stream: "music", runs: control, handler: p.playMusic, when: lacksPlayer, off: noMusic},

@@ -141,11 +141,30 @@ func (h *home) timer(args mcp.TimerArgs) mcp.Outcome {
 	if len(meant) == 0 {
 		return mcp.Outcome{Text: message.In(h.lang, "agent/timer-which") + h.show(of), Again: true}
 	}
+	if args.Action == mcp.TimerChange {
+		return h.change(meant, args)
+	}
 	names := ""
 	for _, a := range meant {
 		names += a.Text
 	}
 	return mcp.Outcome{Text: "ok", Say: names + h.brain.say("timer_cancelled", h.lang)}
+}
+
+// change moves the one timer that is meant, as agent/feature/alarm does.
+func (h *home) change(meant []mcp.TimerArgs, args mcp.TimerArgs) mcp.Outcome {
+	if len(meant) != 1 {
+		return mcp.Outcome{Text: message.In(h.lang, "agent/timer-change-which") + h.show(meant), Again: true}
+	}
+	due := meant[0].Due.Add(time.Duration(args.By) * time.Second)
+	if args.To != "" {
+		at, _, err := spoken.Reset(args.To, due, householdTime)
+		if err != nil {
+			return mcp.Outcome{Text: err.Error(), Again: true, Failed: true}
+		}
+		due = at
+	}
+	return mcp.Outcome{Text: "ok", Say: due.Format("01-02 15:04 ") + meant[0].Text}
 }
 
 // isMeant reports whether words mean a timer, as agent/feature/alarm decides it.

@@ -420,7 +420,7 @@ func TestBookStranger(t *testing.T) {
 		s.leave()
 		known = false
 		stranger := connect(t, b, "a")
-		for _, action := range []mcp.TimerAction{mcp.TimerSet, mcp.TimerList, mcp.TimerCancel, mcp.TimerSnooze} {
+		for _, action := range []mcp.TimerAction{mcp.TimerSet, mcp.TimerList, mcp.TimerCancel, mcp.TimerSnooze, mcp.TimerChange} {
 			if said, err := stranger.order(t, mcp.TimerArgs{Action: action, Due: time.Now().Add(time.Minute), All: true}); err == nil || said != "" || !strings.Contains(err.Error(), "not known") {
 				t.Errorf("%s: %q, %v", action, said, err)
 			}

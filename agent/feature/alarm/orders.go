@@ -31,7 +31,7 @@ func (a *alarms) handle(from feature.Caller, args any) (think.Handled, error) {
 		return think.Handled{}, errors.New(message.In(from.Lang, "agent/timer-stranger"))
 	}
 	order := map[mcp.TimerAction]func(context.Context, mcp.TimerArgs, text.Lang) (think.Handled, error){
-		mcp.TimerSet: a.set, mcp.TimerList: a.list, mcp.TimerCancel: a.cancel, mcp.TimerSnooze: a.snooze,
+		mcp.TimerSet: a.set, mcp.TimerList: a.list, mcp.TimerCancel: a.cancel, mcp.TimerSnooze: a.snooze, mcp.TimerChange: a.move,
 	}[t.Action]
 	if order == nil {
 		return think.Handled{}, fmt.Errorf("unknown timer action %q", t.Action)
@@ -204,23 +204,14 @@ func (a *alarms) show(all []Reminder, lang text.Lang) string {
 // cancel gives up all reminders, those of a kind, those that the words mean, or, when no
 // words are given, the only one.
 func (a *alarms) cancel(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (think.Handled, error) {
-	all, err := a.mine(ctx)
+	all, meant, err := a.meant(ctx, t)
 	if err != nil {
 		return think.Handled{}, err
-	}
-	if t.Kind != "" {
-		if kind := slices.DeleteFunc(slices.Clone(all), func(r Reminder) bool { return !r.isKind(Kind(t.Kind)) }); len(kind) > 0 || t.All {
-			all = kind
-		}
 	}
 	if len(all) == 0 {
 		return think.Handled{Result: a.show(all, lang), Again: true}, nil
 	}
-	now := time.Now().In(a.Env().Zone)
-	meant := slices.DeleteFunc(slices.Clone(all), func(r Reminder) bool {
-		return !t.All && (len(all) > 1 || text.Bare(t.Text) != "") && !r.isMeant(t.Text, now)
-	})
-	_, clock := spoken.AtClock(t.Text, now)
+	_, clock := spoken.AtClock(t.Text, time.Now().In(a.Env().Zone))
 	if len(meant) == 0 || clock && !t.All && len(meant) > 1 { // seven in the morning, or in the evening?
 		return think.Handled{Result: message.In(lang, "agent/timer-which") + a.show(all, lang), Again: true}, nil
 	}
@@ -232,6 +223,23 @@ func (a *alarms) cancel(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (t
 	}
 	a.book.refresh(ctx, a.owner)
 	return think.Handled{Say: a.Env().Texts.Phrase(prompts.TimerCancelled, string(lang))}, nil
+}
+
+// meant returns the reminders of the device, of the kind that an order names if there are any, and those of them that its words
+// mean; without words, the only one.
+func (a *alarms) meant(ctx context.Context, t mcp.TimerArgs) (all, meant []Reminder, err error) {
+	if all, err = a.mine(ctx); err != nil {
+		return nil, nil, err
+	}
+	if t.Kind != "" {
+		if kind := slices.DeleteFunc(slices.Clone(all), func(r Reminder) bool { return !r.isKind(Kind(t.Kind)) }); len(kind) > 0 || t.All {
+			all = kind
+		}
+	}
+	now := time.Now().In(a.Env().Zone)
+	return all, slices.DeleteFunc(slices.Clone(all), func(r Reminder) bool {
+		return !t.All && (len(all) > 1 || text.Bare(t.Text) != "") && !r.isMeant(t.Text, now)
+	}), nil
 }
 
 // snooze puts off what rings, or has rung lately. If there is nothing, a timer of that

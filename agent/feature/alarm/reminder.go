@@ -63,11 +63,12 @@ const (
 	Restarted              // the program has ended while it was ringing
 	Met                    // its device is connected again
 	Snooze                 // it was put off
+	Move                   // its time was changed
 	Delete                 // it was given up
 )
 
 // Next returns what becomes of a reminder by an event at now. ok is false for an
-// event that means nothing in its state. Of Snooze, Due is for the caller to set.
+// event that means nothing in its state. Of Snooze and Move, Due is for the caller to set.
 //
 // What a crash interrupts while it rings is told once more as missed. Since nobody
 // knows whether that was heard, the second telling is taken for done when it begins.
@@ -78,6 +79,8 @@ func (r Reminder) Next(e Event, now time.Time) (next Reminder, ok bool) {
 		r.State = Deleted
 	case e == Snooze && r.State != Deleted:
 		r.State, r.Rang = Snoozed, time.Time{}
+	case e == Move && r.State.Open():
+		r.State, r.Rang = Armed, time.Time{}
 	case waits && e == Came, r.State == Missed && e == Met && r.Rang.IsZero():
 		r.State, r.Rang = Ringing, now
 	case waits && e == Absent, r.State == Ringing && e == Lost:

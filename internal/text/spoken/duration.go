@@ -108,3 +108,17 @@ func (c *cursor) unit() time.Duration {
 
 // maxQuoted is the number of bytes that an error quotes of a text that is not understood.
 const maxQuoted = 120
+
+// Shift reads a length of time by which something is moved: 5 minutes, +10分钟; with a minus in front, or 提前, to an earlier time.
+func Shift(s string) (time.Duration, error) {
+	s = strings.ToLower(strings.TrimSpace(s))
+	length := s
+	for _, sign := range []string{"minus ", "plus ", "提前", "推迟", "减", "加", "-", "−", "+"} {
+		length = strings.TrimSpace(strings.TrimPrefix(length, sign))
+	}
+	d, err := Duration(length)
+	if sign := strings.TrimSuffix(s, length); strings.Contains(sign, "minus") || strings.ContainsAny(sign, "-−减") || strings.Contains(sign, "提前") {
+		d = -d
+	}
+	return d, err
+}
