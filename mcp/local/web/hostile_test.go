@@ -163,8 +163,8 @@ func TestNameThatLeadsInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dial := dialer(p.host)
-	transport, ok := p.client.Transport.(*http.Transport)
+	dial := dialer(p.client.base.Hostname())
+	transport, ok := p.client.http.Transport.(*http.Transport)
 	if !ok {
 		t.Fatal("no transport")
 	}

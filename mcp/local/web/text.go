@@ -3,11 +3,9 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"html"
-	"io"
 	"mime"
 	"regexp"
 	"strconv"
@@ -77,7 +75,7 @@ func (p *Page) text(body []byte) (string, error) {
 	case '{', '[':
 		return p.json(body)
 	case '<':
-		return feed(body, p.options.Items)
+		return list(body, p.options.Items)
 	}
 	return strings.ToValidUTF8(string(body), "\uFFFD"), nil
 }
@@ -142,63 +140,6 @@ func word(v any) string {
 		return ""
 	}
 	return string(data)
-}
-
-// feedXML is RSS 2.0, RSS 1.0 (items beside the channel) and Atom in one.
-type feedXML struct {
-	XMLName xml.Name
-	Channel struct {
-		Items []itemXML `xml:"item"`
-	} `xml:"channel"`
-	Items   []itemXML `xml:"item"`
-	Entries []itemXML `xml:"entry"`
-}
-
-type itemXML struct {
-	Title       string `xml:"title"`
-	Description string `xml:"description"`
-	Summary     string `xml:"summary"`
-}
-
-// feed lists the first items: title, and the beginning of what it is about.
-func feed(body []byte, limit int) (string, error) {
-	decoder := xml.NewDecoder(bytes.NewReader(body))
-	decoder.CharsetReader = func(charset string, r io.Reader) (io.Reader, error) {
-		known, err := decoderOf(charset)
-		if err != nil || known == nil || utf8.Valid(body) { // what is UTF-8 already stays
-			return r, err
-		}
-		return known.NewDecoder().Reader(r), nil
-	}
-	decoder.Strict = false
-	decoder.Entity = xml.HTMLEntity
-	var f feedXML
-	err := decoder.Decode(&f)
-	if strings.EqualFold(f.XMLName.Local, "html") || bytes.HasPrefix(bytes.ToLower(body[:min(len(body), 14)]), []byte("<!doctype html")) {
-		return "", errHTML
-	}
-	if err != nil {
-		return "", errFeed
-	}
-	items := append(append(f.Channel.Items, f.Items...), f.Entries...)
-	var lines []string
-	for _, item := range items {
-		title, about := bare(item.Title), bare(item.Description+item.Summary)
-		if title == "" && about == "" {
-			continue
-		}
-		line := title
-		if about != "" && about != title {
-			line = strings.TrimPrefix(title+": "+cut(about, 300), ": ")
-		}
-		if lines = append(lines, fmt.Sprintf("%d. %s", len(lines)+1, line)); len(lines) == limit {
-			break
-		}
-	}
-	if len(lines) == 0 {
-		return "", errFeed
-	}
-	return strings.Join(lines, "\n"), nil
 }
 
 // bare is text without markup and runs of space.

@@ -9,18 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
-
-	"xiaozhi/internal/nearby"
 )
 
 // Limits of a request.
@@ -60,9 +54,8 @@ type Options struct {
 // Page is one configured page. Fetch may be called at the same time.
 type Page struct {
 	options Options
-	host    string
 	names   []string // of the values in its URL
-	client  *http.Client
+	client  *Client
 }
 
 // New checks the options. An error says what is wrong with them, without
@@ -88,22 +81,15 @@ func New(o Options) (*Page, error) {
 	if o.Result != "" && !paths().MatchString(o.Result) { // it would tell nothing of the page
 		return nil, fmt.Errorf("the result %q holds no {path.of.json}", cut(o.Result, 60))
 	}
-	p := &Page{options: o, host: u.Hostname()}
+	client, err := NewClient(ClientOptions{Base: u.Scheme + "://" + u.Host, Headers: o.Headers, Timeout: o.Timeout})
+	if err != nil {
+		return nil, err
+	}
+	p := &Page{options: o, client: client}
 	for _, m := range placeholder().FindAllStringSubmatch(o.URL, -1) {
 		if !slices.Contains(p.names, m[1]) {
 			p.names = append(p.names, m[1])
 		}
-	}
-	p.client = &http.Client{
-		Timeout:       o.Timeout,
-		CheckRedirect: p.redirect,
-		Transport: &http.Transport{
-			DialContext:            dialer(p.host),
-			DisableKeepAlives:      true, // asked now and then; nothing stays open
-			TLSHandshakeTimeout:    o.Timeout,
-			ResponseHeaderTimeout:  o.Timeout,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
 	}
 	return p, nil
 }
@@ -120,31 +106,12 @@ func (p *Page) Fetch(ctx context.Context, values map[string]string) (string, err
 	if err != nil {
 		return "", err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	a, err := p.client.Do(ctx, Request{Path: address, Accept: "application/json, application/rss+xml, application/atom+xml, text/plain, */*;q=0.5"})
 	if err != nil {
-		return "", errors.New("the url cannot be read")
+		return "", err
 	}
-	req.Header.Set("User-Agent", "xiaozhi")
-	req.Header.Set("Accept", "application/json, application/rss+xml, application/atom+xml, text/plain, */*;q=0.5")
-	for name, value := range p.options.Headers {
-		req.Header.Set(name, value)
-	}
-	resp, err := p.client.Do(req)
+	body, err := plainText(a.Body, a.Type)
 	if err != nil {
-		return "", plain(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return "", StatusError(resp.StatusCode)
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	switch {
-	case err != nil:
-		return "", plain(err)
-	case len(body) > maxBody:
-		return "", ErrTooLarge
-	}
-	if body, err = plainText(body, resp.Header.Get("Content-Type")); err != nil {
 		return "", err
 	}
 	text, err := p.text(body)
@@ -154,7 +121,7 @@ func (p *Page) Fetch(ctx context.Context, values map[string]string) (string, err
 	return cut(text, p.options.Cut), nil
 }
 
-// address is the URL with the values in their places, escaped.
+// address is the path and query of the URL with the values in their places, escaped.
 func (p *Page) address(values map[string]string) (string, error) {
 	for _, name := range p.names {
 		v := values[name]
@@ -162,59 +129,17 @@ func (p *Page) address(values map[string]string) (string, error) {
 			return "", fmt.Errorf("%q cannot be asked for", cut(v, 40))
 		}
 	}
-	path, query, has := strings.Cut(p.options.URL, "?")
+	_, rest, _ := strings.Cut(p.options.URL, "://")
+	path, query, has := strings.Cut(rest[strings.IndexAny(rest+"/", "/?"):], "?")
 	fill := func(text string, escape func(string) string) string {
 		return placeholder().ReplaceAllStringFunc(text, func(name string) string { return escape(values[strings.Trim(name, "{}")]) })
 	}
 	address := fill(path, url.PathEscape)
+	if address == "" {
+		address = "/"
+	}
 	if has {
 		address += "?" + fill(query, url.QueryEscape)
 	}
 	return address, nil
-}
-
-// redirect follows only to the configured host, and never from https to http.
-func (p *Page) redirect(req *http.Request, via []*http.Request) error {
-	first := via[0].URL
-	switch {
-	case len(via) > maxRedirects:
-		return errors.New("too many redirects")
-	case !strings.EqualFold(req.URL.Hostname(), p.host), req.URL.Port() != first.Port() && req.URL.Port() != "",
-		first.Scheme == "https" && req.URL.Scheme != "https":
-		return ErrElsewhere
-	}
-	return nil
-}
-
-// plain is err without the URL, which may hold a key.
-func plain(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
-}
-
-// dialer connects to the host's addresses. Each is looked at right before it is
-// used, after its name was resolved, so that no name can lead inside.
-func dialer(host string) func(ctx context.Context, network, address string) (net.Conn, error) {
-	inside := namesInside(host)
-	d := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
-		ap, err := netip.ParseAddrPort(address)
-		if err != nil || (nearby.NotPublic(ap.Addr()) && !inside) {
-			return ErrInternal
-		}
-		return nil
-	}}
-	return d.DialContext
-}
-
-// namesInside reports whether a configured host is plainly one of the owner's
-// own network: an address in it, localhost, or a name that no public host has.
-func namesInside(host string) bool {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return nearby.NotPublic(a)
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	ends := []string{".localhost", ".local", ".lan", ".home", ".internal", ".home.arpa"}
-	return !strings.Contains(host, ".") || slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(host, end) })
 }

@@ -159,7 +159,10 @@ func TestRedirects(t *testing.T) {
 
 // TestDowngrade: a page over TLS is not followed into the open.
 func TestDowngrade(t *testing.T) {
-	p := &Page{host: "example.org"}
+	p, err := NewClient(ClientOptions{Base: "https://example.org"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	from, to := &http.Request{URL: &url.URL{Scheme: "https", Host: "example.org"}}, &http.Request{URL: &url.URL{Scheme: "http", Host: "example.org"}}
 	if err := p.redirect(to, []*http.Request{from}); !errors.Is(err, ErrElsewhere) {
 		t.Errorf("from https to http: %v", err)
@@ -214,7 +217,7 @@ func TestSlow(t *testing.T) {
 	if _, err := p.Fetch(ctx, nil); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("given up: %v", err)
 	}
-	p.client.Timeout = time.Nanosecond
+	p.client.http.Timeout = time.Nanosecond
 	if _, err := p.Fetch(t.Context(), nil); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("too late: %v", err)
 	}
