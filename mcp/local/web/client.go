@@ -75,7 +75,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Request is one question to a service.
 type Request struct {
 	Method string // "": GET, or POST with a Body
-	Path   string // after that of the base, as it is written in a URL
+	Path   string // after that of the base, as it is written in a URL; "": the base is all of it
 	Query  url.Values
 	Body   any // is sent as JSON; nil: none
 	Accept string
@@ -90,16 +90,12 @@ type Answer struct {
 // Do asks, and reads the whole answer. The errors name neither the address nor the headers; [StatusError], [ErrTooLarge],
 // [ErrElsewhere] and [ErrInternal] are among them. A refusal keeps the beginning of what the service said about it.
 func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
-	address := *c.base
-	address.Path, address.RawPath = "", ""
-	whole := address.String()
-	if at, query, has := strings.Cut(r.Path, "?"); has { // filled in by a page
-		whole += strings.TrimRight(c.base.EscapedPath(), "/") + at + "?" + query
-	} else {
-		whole += strings.TrimRight(c.base.EscapedPath(), "/") + r.Path
-		if len(r.Query) > 0 {
-			whole += "?" + r.Query.Encode()
-		}
+	whole := c.base.Scheme + "://" + c.base.Host + strings.TrimRight(c.base.EscapedPath(), "/") + r.Path
+	switch {
+	case r.Path == "" && len(r.Query) == 0:
+		whole = c.base.String()
+	case len(r.Query) > 0:
+		whole += "?" + r.Query.Encode()
 	}
 	var body io.Reader
 	if r.Body != nil {

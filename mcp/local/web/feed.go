@@ -91,16 +91,16 @@ func feed(body []byte, limit, most int) ([]Item, error) {
 
 // item is an entry as plain text: of what it is about the longest that it says.
 func (x itemXML) item(most int) Item {
-	item := Item{Title: cut(bare(x.Title), 300), About: bare(x.Description + x.Summary)}
+	item := Item{Title: Cut(Bare(x.Title), 300), About: Bare(x.Description + x.Summary)}
 	for _, longer := range []string{x.Content, x.Encoded} {
-		if text := bare(longer); len(item.About) < min(len(text), most) {
+		if text := Bare(longer); len(item.About) < min(len(text), most) {
 			item.About = text
 		}
 	}
-	item.About = cut(item.About, most)
+	item.About = Cut(item.About, most)
 	for _, l := range x.Links {
 		if link := strings.TrimSpace(l.Href + l.Text); item.Link == "" && (strings.HasPrefix(link, "http://") || strings.HasPrefix(link, "https://")) {
-			item.Link = cut(link, 500)
+			item.Link = Cut(link, 500)
 		}
 	}
 	for _, at := range []string{x.PubDate, x.Published, x.Updated, x.Date} {

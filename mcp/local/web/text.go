@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
@@ -61,7 +62,7 @@ func decoderOf(charset string) (encoding.Encoding, error) {
 	case "iso-8859-1", "latin1", "windows-1252":
 		return charmap.Windows1252, nil
 	}
-	return nil, fmt.Errorf("the page is in %q, which is not known", cut(charset, 40))
+	return nil, fmt.Errorf("the page is in %q, which is not known", Cut(charset, 40))
 }
 
 // text makes the text to tell of a page: of JSON what the result names, of a
@@ -142,14 +143,23 @@ func word(v any) string {
 	return string(data)
 }
 
-// bare is text without markup and runs of space.
-func bare(text string) string {
-	text = regexp.MustCompile(`(?s)<[^>]*>`).ReplaceAllString(text, " ")
+// Bare is text without markup and runs of space.
+func Bare(text string) string {
+	text = within().ReplaceAllString(text, "")
+	text = tag().ReplaceAllString(text, " ")
 	return strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }
 
-// cut shortens s to limit bytes, with the ellipsis.
-func cut(s string, limit int) string {
+var (
+	tag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<[^>]*>`) })
+	// within are the tags that stand in a word or a sentence.
+	within = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?is)</?(?:a|abbr|b|code|em|font|i|mark|s|small|span|strong|sub|sup|u)(?:\s[^>]*)?>`)
+	})
+)
+
+// Cut shortens s to limit bytes, with the ellipsis.
+func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

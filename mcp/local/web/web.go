@@ -79,7 +79,7 @@ func New(o Options) (*Page, error) {
 		return nil, errors.New("the host of the url must be a fixed one")
 	}
 	if o.Result != "" && !paths().MatchString(o.Result) { // it would tell nothing of the page
-		return nil, fmt.Errorf("the result %q holds no {path.of.json}", cut(o.Result, 60))
+		return nil, fmt.Errorf("the result %q holds no {path.of.json}", Cut(o.Result, 60))
 	}
 	client, err := NewClient(ClientOptions{Base: u.Scheme + "://" + u.Host, Headers: o.Headers, Timeout: o.Timeout})
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *Page) Fetch(ctx context.Context, values map[string]string) (string, err
 	if err != nil {
 		return "", err
 	}
-	return cut(text, p.options.Cut), nil
+	return Cut(text, p.options.Cut), nil
 }
 
 // address is the path and query of the URL with the values in their places, escaped.
@@ -126,7 +126,7 @@ func (p *Page) address(values map[string]string) (string, error) {
 	for _, name := range p.names {
 		v := values[name]
 		if v == "." || v == ".." || len(v) > maxValue || strings.ContainsFunc(v, func(r rune) bool { return r < ' ' }) {
-			return "", fmt.Errorf("%q cannot be asked for", cut(v, 40))
+			return "", fmt.Errorf("%q cannot be asked for", Cut(v, 40))
 		}
 	}
 	_, rest, _ := strings.Cut(p.options.URL, "://")

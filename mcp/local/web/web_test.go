@@ -249,7 +249,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body, result string) {
 		p := &Page{options: Options{Result: result, Items: 5, Cut: 100}}
 		text, err := p.text([]byte(body))
-		if err == nil && len(cut(text, 100)) > 100 {
+		if err == nil && len(Cut(text, 100)) > 100 {
 			t.Errorf("%q is %d bytes", text, len(text))
 		}
 	})
