@@ -101,10 +101,10 @@ func (w *segmentWriter) chunk(ctx context.Context, c chunk) error {
 	return err
 }
 
-// pcm passes PCM on. It waits while enough is ahead.
+// pcm passes PCM on. It waits while enough is ahead. Of nothing it says only whether more is wanted.
 func (w *segmentWriter) pcm(ctx context.Context, pcm []int16, rate int) error {
 	if len(pcm) == 0 {
-		return nil
+		return context.Cause(ctx)
 	}
 	return w.s.framer.write(pcm, rate, w.emit(ctx))
 }

@@ -205,10 +205,13 @@ func (a *App) assemble(ctx context.Context) error {
 	a.life.engines(e.Start())
 	a.life.atEnd(a.crew.roster.Close) // before the engines
 	players := castOf(cfg, texts, e.Agents)
-	tools, err := localTools(cfg, a.options.Data, a.crew.roles(players))
+	tools, err := localTools(cfg, a.crew.roles(players))
 	if err != nil {
 		return err
 	}
+	reportWorld(a, cfg, tools.World)
+	songs := libraryOf(ctx, a, cfg)
+	tools.Music, tools.Streams, tools.URLs = songs.Folder, songs, cfg.Tools.Music.URLs
 	o := conversationOptions(cfg, e, texts, a.log)
 	o.Prompt, a.cast, a.crew.shop = prompt, newCast(players), maker
 	a.cast.main.Store(&e.Main)
@@ -221,7 +224,7 @@ func (a *App) assemble(ctx context.Context) error {
 		return err
 	}
 	o.Quiet = a.outside.quiet
-	o.Features = features(book, a.outside.letters, musicLibrary{tools.Music}, a.outside.known)
+	o.Features = features(book, a.outside.letters, songs, a.outside.known)
 	a.life.atEnd(o.Devices.Close)
 	if err := o.Devices.Punctual(); err != nil {
 		a.log.Debug("frames are sent by Go's timers", "err", err)

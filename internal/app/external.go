@@ -4,16 +4,20 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"xiaozhi/audio/stream"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/world"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
+	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
 	"xiaozhi/mcp/secret"
 )
@@ -44,6 +48,23 @@ func (a *App) external(ctx context.Context, from secret.Sources) *external.Set {
 		a.report.Line("  MCP  " + message.Both("app/endpoint") + ": /mcp/endpoint/?token=…")
 	}
 	return fleet
+}
+
+// reportWorld reports what of the world can be asked, and what is left out.
+func reportWorld(a *App, cfg *config.Config, w local.World) {
+	if found := world.Found(cfg.Tools, w); found != "" {
+		a.report.Line("  WEB  " + found)
+	}
+	if _, missing, _ := cfg.Tools.Search.Engine(os.Getenv); missing != "" { // that it can be made was seen just before
+		a.report.Missing("WEB", cfg.Tools.Search.Service, fmt.Errorf("%s is not set", missing))
+	}
+}
+
+// libraryOf makes the music folder and the stations. What plays ends with the program.
+func libraryOf(ctx context.Context, a *App, cfg *config.Config) *world.Library {
+	playing, stop := context.WithCancel(context.WithoutCancel(ctx)) // replies are played out after a signal
+	a.life.atEnd(stop)
+	return world.NewLibrary(playing, cfg.Tools.Music, a.options.Data, stream.Options{Log: a.log})
 }
 
 // externalServers returns the configs of the servers that are switched on.

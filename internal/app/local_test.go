@@ -1,7 +1,6 @@
 package app
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -26,7 +25,7 @@ func toolNames(t *testing.T, o local.Options) []string {
 
 func TestLocalTools(t *testing.T) {
 	c := config.Default()
-	o, err := localTools(c, "data", nil)
+	o, err := localTools(c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,13 +35,13 @@ func TestLocalTools(t *testing.T) {
 			t.Errorf("%s is there without being configured", name)
 		}
 	}
-	for _, name := range []string{"get_current_time", "calculate", "set_timer", "play_music", "exit"} {
+	for _, name := range []string{"get_current_time", "calculate", "set_timer", "exit"} {
 		if !slices.Contains(names, name) {
 			t.Errorf("%s is missing", name)
 		}
 	}
 	c.Tools.Weather.URL, c.Tools.News.URL = "https://wttr.in/{city}", "https://example.org/rss"
-	if o, err = localTools(c, "data", []string{"poet"}); err != nil {
+	if o, err = localTools(c, []string{"poet"}); err != nil {
 		t.Fatal(err)
 	}
 	names = toolNames(t, o)
@@ -59,11 +58,5 @@ func TestLocalTools(t *testing.T) {
 		if got := rolesOf(p, name == "given"); len(got) != 2 {
 			t.Errorf("%s: roles %v where a device has another agent", name, got)
 		}
-	}
-	if got := musicDir(c, "data"); got != filepath.Join("data", "music") {
-		t.Errorf("music is in %s", got)
-	}
-	if c.Tools.Music.Dir = "/srv/songs"; musicDir(c, "data") != "/srv/songs" {
-		t.Errorf("music is in %s", musicDir(c, "data"))
 	}
 }

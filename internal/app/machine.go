@@ -127,7 +127,7 @@ func (s *staged) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.tools, err = localTools(s.next, a.options.Data, nil); err != nil {
+	if s.tools, err = localTools(s.next, nil); err != nil {
 		return err
 	}
 	found := engines.NewReport(slog.New(slog.DiscardHandler))
@@ -185,8 +185,8 @@ func (s *staged) Apply(ctx context.Context) error {
 	a.forces.zone.Set(s.force.options.Zone)
 	a.cast.main.Store(&main)
 	c.take(s.next, s.all, s.trouble, s.docs, s.made)
-	c.own.SetPages(s.tools.Weather, s.tools.News)
 	a.gateway.Renew(gateOf(s.next), s.next.Tools.Timeouts)
+	c.own.SetWorld(s.tools.World)
 	a.forces.servers.SetServers(s.servers)
 	a.forces.reminders.SetLimits(s.next.Reminders.PerDevice, s.next.Reminders.KeepOpen)
 	a.recorders.turns.SetLimits(keptFor(s.next.Recording), int64(s.next.Recording.Quota))

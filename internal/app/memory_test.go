@@ -103,7 +103,7 @@ func (h *harness) build(e script) {
 		h.t.Fatal(err)
 	}
 	h.app.cast = newCast(castOf(cfg, set, nil))
-	own, err := localTools(cfg, h.app.options.Data, h.app.crew.roles(h.app.cast.now.Load()))
+	own, err := localTools(cfg, h.app.crew.roles(h.app.cast.now.Load()))
 	if err != nil {
 		h.t.Fatal(err)
 	}

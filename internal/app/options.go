@@ -1,21 +1,17 @@
 package app
 
 import (
-	"cmp"
-	"fmt"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"xiaozhi/agent"
-	"xiaozhi/agent/feature/music"
 	"xiaozhi/agent/history"
 	"xiaozhi/agent/speak"
 	"xiaozhi/audio"
-	"xiaozhi/audio/track"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/world"
 	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
 )
@@ -69,48 +65,9 @@ func languagesAhead(configured string) []text.Lang {
 	return []text.Lang{text.Chinese, text.English}
 }
 
-// localTools are the options of the server's own tools. roles are the agents
-// that can be changed to. config.Load has seen that the pages can be made.
-func localTools(cfg *config.Config, data string, roles []string) (local.Options, error) {
-	weather, err := cfg.Tools.Weather.Page()
-	if err != nil {
-		return local.Options{}, fmt.Errorf("tools.weather: %w", err)
-	}
-	news, err := cfg.Tools.News.Page()
-	if err != nil {
-		return local.Options{}, fmt.Errorf("tools.news: %w", err)
-	}
-	return local.Options{
-		Roles:   roles,
-		Weather: local.Outside{Page: weather, City: cfg.Tools.Weather.City},
-		News:    local.Outside{Page: news},
-		Music:   local.NewMusic(musicDir(cfg, data)),
-		Memory:  cfg.Store.Driver != "none",
-	}, nil
-}
-
-func musicDir(cfg *config.Config, data string) string {
-	return cmp.Or(cfg.Tools.Music.Dir, filepath.Join(data, "music"))
-}
-
-// musicLibrary is the music folder as a conversation plays it.
-type musicLibrary struct{ folder *local.Music }
-
-// Open opens a song by the id that a tool gave.
-func (m musicLibrary) Open(id string) (music.Song, error) {
-	file, err := m.folder.Open(id)
-	if err != nil {
-		return nil, err
-	}
-	track, err := track.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	return track, nil
-}
-
-// Next names the song after the one of that id.
-func (m musicLibrary) Next(id string) (next, title string, err error) {
-	song, err := m.folder.Next(id)
-	return song.ID, song.Title, err
+// localTools are the options of the server's own tools, but for music. roles are the agents
+// that can be changed to. config.Load has seen that the services can be made.
+func localTools(cfg *config.Config, roles []string) (local.Options, error) {
+	services, _, err := world.Services(cfg.Tools)
+	return local.Options{Roles: roles, World: services, Memory: cfg.Store.Driver != "none"}, err
 }

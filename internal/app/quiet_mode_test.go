@@ -33,7 +33,7 @@ func TestQuietMode(t *testing.T) {
 				t.Fatal(err)
 			}
 			o.Quiet = h.app.outside.quiet
-			o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, musicLibrary{}, h.app.outside.known)
+			o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known)
 		}
 		inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {
 			d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true})

@@ -83,7 +83,7 @@ func (h *harness) buildReal(ctx context.Context) {
 	if h.llm != nil {
 		e.Main.LLM, e.Models = h.llm, true
 	}
-	tools, err := localTools(cfg, h.app.options.Data, texts.Names())
+	tools, err := localTools(cfg, texts.Names())
 	if err != nil {
 		h.t.Fatal(err)
 	}

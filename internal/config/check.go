@@ -245,8 +245,8 @@ func (ch checker) checkTools(c *Config) {
 	ch.patterns(c.Tools.Confirm, "tools", "confirm")
 	within(ch, c.Tools.MaxPerTurn, 1, 100, "tools", "max_per_turn")
 	within(ch, c.Tools.MaxPerDay, 1, 1000000, "tools", "max_per_day")
-	ch.checkPages(c.Tools)
 	ch.checkMCP(c.Tools, c.MCP)
+	ch.checkWorld(c.Tools)
 	ch.oneOf(c.Devices.Unknown, []string{"local_only", "refuse", "all"}, "devices", "unknown")
 	for _, id := range slices.Sorted(maps.Keys(c.Devices.ByID)) {
 		d := c.Devices.ByID[id]

@@ -183,7 +183,9 @@ type Tools struct {
 
 	Weather Weather `koanf:"weather"`
 	News    News    `koanf:"news"`
+	Search  Search  `koanf:"search"`
 	Music   Music   `koanf:"music"`
+	Home    Home    `koanf:"home"`
 
 	External External `koanf:"external"`
 	Endpoint Endpoint `koanf:"endpoint"`
@@ -211,31 +213,6 @@ type Token struct {
 	ReadOnly  bool             `koanf:"read_only"` // it may look, and call only what changes nothing
 	Streams   []string         `koanf:"streams"`   // patterns of the streams that it may see; empty: all
 	Rate      int              `koanf:"rate"`      // requests in a second; 0: no limit
-}
-
-// Weather configures the page that the weather is read from.
-type Weather struct {
-	URL        string                      `koanf:"url"` // {city} and {language} are filled in; "": not offered
-	Headers    map[string]providers.Secret `koanf:"headers"`
-	HeaderFile map[string]string           `koanf:"headers_file"` // as in Provider
-	Result     string                      `koanf:"result"`       // text with {path.of.json}; "": all of the answer
-	City       string                      `koanf:"city"`         // if the user names none
-	Timeout    time.Duration               `koanf:"timeout"`      // 0: 10 s
-}
-
-// News configures the page that news are read from.
-type News struct {
-	URL        string                      `koanf:"url"` // {query} and {language} are filled in; "": not offered
-	Headers    map[string]providers.Secret `koanf:"headers"`
-	HeaderFile map[string]string           `koanf:"headers_file"` // as in Provider
-	Result     string                      `koanf:"result"`       // text with {path.of.json}; "": a feed's items, or all of the answer
-	Items      int                         `koanf:"items"`        // of a feed; 0: 10
-	Timeout    time.Duration               `koanf:"timeout"`      // 0: 10 s
-}
-
-// Music configures the music library.
-type Music struct {
-	Dir string `koanf:"dir"` // "": music in the data folder
 }
 
 // Devices configures devices.
@@ -321,8 +298,11 @@ func Default() *Config {
 		},
 		Tools: Tools{
 			Kinds: map[string]mcp.Kind{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, Timeouts: map[string]time.Duration{}, MaxPerTurn: 16, MaxPerDay: 2000,
-			Weather: Weather{Headers: map[string]providers.Secret{}, HeaderFile: map[string]string{}, Timeout: 10 * time.Second},
-			News:    News{Headers: map[string]providers.Secret{}, HeaderFile: map[string]string{}, Items: 10, Timeout: 10 * time.Second},
+			Weather: Weather{Headers: map[string]providers.Secret{}, HeaderFile: map[string]string{}, Units: "metric", Timeout: 10 * time.Second},
+			News:    News{Headers: map[string]providers.Secret{}, HeaderFile: map[string]string{}, Feeds: map[string][]string{}, Items: 10, Timeout: 10 * time.Second},
+			Search:  Search{Service: "auto", Results: 3, Timeout: 10 * time.Second},
+			Music:   Music{Stations: map[string]string{}},
+			Home:    Home{Show: []string{}, Hide: []string{}, Refresh: 5 * time.Minute, Timeout: 10 * time.Second},
 			Offer:   []Offer{}, External: External{MCPServers: map[string]MCPServer{}}, Endpoint: Endpoint{Tokens: []EndpointToken{}},
 		},
 		MCP: MCP{

@@ -30,7 +30,7 @@ func Changeable(path []string) bool {
 	case "store":
 		return len(path) == 2 && path[1] == "keep_days"
 	case "tools":
-		return len(path) > 1 && !slices.Contains([]string{"music", "endpoint", "offer"}, path[1])
+		return len(path) > 1 && !slices.Contains([]string{"music", "home", "endpoint", "offer"}, path[1])
 	}
 	return false
 }

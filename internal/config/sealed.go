@@ -110,6 +110,10 @@ func (c *Config) use(path []string) SecretUse {
 		return SecretUse{SecretSent, c.Tools.Weather.URL}
 	case path[1] == "news":
 		return SecretUse{SecretSent, c.Tools.News.URL}
+	case path[1] == "search":
+		return SecretUse{SecretSent, c.Tools.Search.address()}
+	case path[1] == "home":
+		return SecretUse{SecretSent, c.Tools.Home.URL}
 	case path[1] == "external" && path[4] == "env":
 		return SecretUse{SecretGiven, c.Tools.External.MCPServers[path[3]].Command}
 	case path[1] == "external" && path[4] == "headers":

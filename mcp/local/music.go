@@ -39,12 +39,22 @@ type Song struct {
 // id says and wherever a symbolic link leads. All methods may be called at the
 // same time.
 type Music struct {
-	dir  string
-	pick func(n int) int // a number below n, at random
+	dir      string
+	stations []Song
+	pick     func(n int) int // a number below n, at random
 }
 
-// NewMusic is the music of a folder, which need not be there yet.
-func NewMusic(dir string) *Music { return &Music{dir: dir, pick: rand.IntN} }
+// NewMusic is the music of a folder, which need not be there yet, and the stations of these names.
+func NewMusic(dir string, stations ...string) *Music {
+	m := &Music{dir: dir, pick: rand.IntN}
+	for _, name := range stations {
+		m.stations = append(m.stations, Song{ID: stationPrefix + name, Title: name, text: foldTitle(name)})
+	}
+	return m
+}
+
+// Stations lists the stations in the order in which they were given.
+func (m *Music) Stations() []Song { return slices.Clone(m.stations) }
 
 // Songs lists the folder in the order of titles.
 func (m *Music) Songs() ([]Song, error) {
@@ -113,17 +123,20 @@ func foldTitle(name string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(name), sign), " ")
 }
 
-// some is Songs with ErrNoSong where there are none.
+// some are the songs, or the stations if there is no song. ErrNoSong says that there are neither.
 func (m *Music) some() ([]Song, error) {
 	songs, err := m.Songs()
+	if len(songs) == 0 && len(m.stations) > 0 {
+		return m.Stations(), nil
+	}
 	if err == nil && len(songs) == 0 {
 		err = ErrNoSong
 	}
 	return songs, err
 }
 
-// Find finds the song that is meant by a name, or any if there is no name.
-// ErrNoSong says that none fits.
+// Find finds the song or the station that is meant by a name, or any song if there is no name; words for any radio station mean the
+// first. ErrNoSong says that none fits.
 func (m *Music) Find(name string) (Song, error) {
 	songs, err := m.some()
 	if err != nil {
@@ -133,8 +146,11 @@ func (m *Music) Find(name string) (Song, error) {
 	if wanted == "" {
 		return songs[m.pick(len(songs))], nil
 	}
+	if len(m.stations) > 0 && isRadio(name) {
+		return m.stations[0], nil
+	}
 	best, found := 0.0, []Song(nil)
-	for _, s := range songs {
+	for _, s := range slices.Concat(m.stations, songs) {
 		switch score := likeness(wanted, s); {
 		case score > best:
 			best, found = score, []Song{s}
@@ -148,9 +164,12 @@ func (m *Music) Find(name string) (Song, error) {
 	return found[m.pick(len(found))], nil // all songs of a singer fit the same
 }
 
-// Next is the song after the one of that id, the first after the last.
+// Next is the song after the one of that id, the first after the last; after a station the next one.
 func (m *Music) Next(id string) (Song, error) {
 	songs, err := m.some()
+	if slices.ContainsFunc(m.stations, func(s Song) bool { return s.ID == id }) {
+		songs, err = m.stations, nil
+	}
 	if err != nil {
 		return Song{}, err
 	}
@@ -251,14 +270,18 @@ func lacksPlayer(tools []mcp.Tool) bool {
 	return true
 }
 
-// player finds music of the server's own folder.
+// player finds music of the server's own folder, and stations.
 type player struct {
-	music *Music
-	log   *slog.Logger
+	music   *Music
+	streams Streams
+	log     *slog.Logger
 }
 
-// playMusic finds the song; the conversation plays it.
+// playMusic finds the song or the station; the conversation plays it. A stream is tried before, so that it can be said that it does not play.
 func (p player) playMusic(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	if address := strings.TrimSpace(textArg(arguments, "url")); address != "" {
+		return p.playAddress(ctx, address)
+	}
 	name := strings.TrimSpace(textArg(arguments, "name"))
 	song, err := p.music.Find(name)
 	switch {
@@ -266,6 +289,11 @@ func (p player) playMusic(ctx context.Context, arguments map[string]any) mcp.Act
 		return fail(say(ctx, "local/song-none", name))
 	case err != nil:
 		return p.noMusic(ctx, err)
+	}
+	if station, ok := strings.CutPrefix(song.ID, stationPrefix); ok && p.streams != nil {
+		if err := p.streams.CheckStation(ctx, station); err != nil {
+			return p.silent(ctx, song.Title, err)
+		}
 	}
 	return handOver(mcp.HandlerPlayMusic, mcp.MusicArgs{Action: mcp.MusicPlay, Name: name, Song: song.ID, Title: song.Title})
 }
@@ -287,14 +315,24 @@ func (p player) listMusic(ctx context.Context, _ map[string]any) mcp.ActionRespo
 	if err != nil {
 		return p.noMusic(ctx, err)
 	}
-	titles := make([]string, min(len(songs), maxListed))
-	for i := range titles {
-		titles[i] = songs[i].Title
+	lang := language(ctx)
+	titles := func(of []Song) string {
+		all := make([]string, min(len(of), maxListed))
+		for i := range all {
+			all[i] = of[i].Title
+		}
+		return strings.Join(all, lang.Pick("、", ", "))
+	}
+	radio := ""
+	if stations := p.music.Stations(); len(stations) > 0 {
+		radio = say(ctx, "local/stations", titles(stations))
+		if strings.HasPrefix(songs[0].ID, stationPrefix) {
+			return tell(radio)
+		}
 	}
 	lead := say(ctx, "local/songs", len(songs))
 	if len(songs) > maxListed {
 		lead = say(ctx, "local/songs-first", len(songs), maxListed)
 	}
-	lang := language(ctx)
-	return tell(lead + lang.Pick("：", ": ") + strings.Join(titles, lang.Pick("、", ", ")))
+	return tell(strings.TrimSuffix(lead+lang.Pick("：", ": ")+titles(songs)+lang.Pick("。", ". ")+radio, lang.Pick("。", ". ")))
 }

@@ -34,7 +34,7 @@ func TestWeather(t *testing.T) {
 	if err := local.CheckWeather(page); err != nil {
 		t.Error(err)
 	}
-	box := beside(t, nil, local.Options{Weather: local.Outside{Page: page, City: "上海"}})
+	box := beside(t, nil, local.Options{World: local.World{Weather: local.Outside{Page: page, City: "上海"}}})
 	for _, test := range []struct{ language, arguments, want string }{
 		{"zh", `{"city":"北京"}`, "/北京 zh 21°C"},
 		{"en", `{}`, "/上海 en 21°C"},
@@ -53,7 +53,7 @@ func TestWeather(t *testing.T) {
 	if r := call(t, box, "zh", "get_weather", `{"city":".."}`); r.Action != mcp.ActionTypeError {
 		t.Errorf("..: %+v", r)
 	}
-	nowhere := beside(t, nil, local.Options{Weather: local.Outside{Page: page}})
+	nowhere := beside(t, nil, local.Options{World: local.World{Weather: local.Outside{Page: page}}})
 	if r := call(t, nowhere, "en", "get_weather", ``); r.Result != "which city? give city" {
 		t.Errorf("no city: %+v", r)
 	}
@@ -62,14 +62,14 @@ func TestWeather(t *testing.T) {
 func TestNews(t *testing.T) {
 	feed := `<rss><channel><item><title>Rain</title></item><item><title>Sun</title></item></channel></rss>`
 	page := site(t, "/rss", "", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, feed) })
-	box := beside(t, nil, local.Options{News: local.Outside{Page: page}})
+	box := beside(t, nil, local.Options{World: local.World{News: local.Outside{Page: page}}})
 	if r := call(t, box, "zh", "get_news", `{"query":"x"}`); r.Result != "1. Rain\n2. Sun" {
 		t.Errorf("%+v", r)
 	}
 	search := site(t, "/rss?q={query}", "", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, strings.ReplaceAll(feed, "Sun", r.FormValue("q")))
 	})
-	if r := call(t, beside(t, nil, local.Options{News: local.Outside{Page: search}}), "zh", "get_news", `{"query":"足球"}`); r.Result != "1. Rain\n2. 足球" {
+	if r := call(t, beside(t, nil, local.Options{World: local.World{News: local.Outside{Page: search}}}), "zh", "get_news", `{"query":"足球"}`); r.Result != "1. Rain\n2. 足球" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -90,7 +90,7 @@ func TestSetPages(t *testing.T) {
 	page := func(text string) local.Outside {
 		return local.Outside{Page: site(t, "/{city}", "", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }), City: "x"}
 	}
-	s := local.New(local.Options{News: page("old news")})
+	s := local.New(local.Options{World: local.World{News: page("old news")}})
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +98,14 @@ func TestSetPages(t *testing.T) {
 	box := router.New(router.Options{}, s)
 	defer box.Close()
 	before := len(s.GetAvailableTools())
-	s.SetPages(page("rain"), local.Outside{})
+	s.SetWorld(local.World{Weather: page("rain")})
 	if got := offered(box, "get_weather", "get_news"); got != "get_weather" || len(s.GetAvailableTools()) != before {
 		t.Errorf("offered %s, %d tools", got, len(s.GetAvailableTools()))
 	}
 	if r := call(t, box, "en", "get_weather", `{}`); r.Result != "rain" {
 		t.Errorf("%+v", r)
 	}
-	s.SetPages(page("sun"), local.Outside{})
+	s.SetWorld(local.World{Weather: page("sun")})
 	if r := call(t, box, "en", "get_weather", `{}`); r.Result != "sun" {
 		t.Errorf("%+v", r)
 	}

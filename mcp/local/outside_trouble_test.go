@@ -39,7 +39,7 @@ func TestServiceTrouble(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		box := beside(t, nil, local.Options{Weather: local.Outside{Page: page}})
+		box := beside(t, nil, local.Options{World: local.World{Weather: local.Outside{Page: page}}})
 		for language, want := range map[string]string{"zh": test.zh, "en": test.en} {
 			r := call(t, box, language, "get_weather", `{"city":"北京"}`)
 			text := mcp.ResultText(r)

@@ -1,6 +1,8 @@
 package local_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,5 +69,67 @@ func TestManySongs(t *testing.T) {
 	r := call(t, beside(t, nil, local.Options{Music: local.NewMusic(dir)}), "en", "list_music", ``)
 	if got := mcp.ResultText(r); !strings.HasPrefix(got, "60 songs, the first 50 are: song 00, song 01, ") || !strings.HasSuffix(got, "song 49") {
 		t.Errorf("%s", got)
+	}
+}
+
+// stations are streams of which one does not play.
+type stations struct{}
+
+func (stations) CheckStation(_ context.Context, name string) error {
+	if name == "Broken" {
+		return errors.New("it does not answer")
+	}
+	return nil
+}
+
+func (stations) CheckAddress(_ context.Context, address string) error {
+	if !strings.HasPrefix(address, "https://radio.example.org/") {
+		return errors.New("not public")
+	}
+	return nil
+}
+
+// TestStations: radio stations are found by their names and by what people call any, and are tried before they are played.
+func TestStations(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "Hey Jude.mp3"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := local.Options{Music: local.NewMusic(dir, "Radio Six", "音乐之声", "Broken"), Streams: stations{}, URLs: true}
+	box := beside(t, standard(), o)
+	for _, test := range []struct{ language, tool, arguments, want string }{
+		{"en", "play_music", `{"name":"radio six"}`, `"song":"station:Radio Six","title":"Radio Six"`},
+		{"zh", "play_music", `{"name":"音乐之声"}`, `"song":"station:音乐之声"`},
+		{"en", "play_music", `{"name":"the radio"}`, `"song":"station:Radio Six"`},
+		{"zh", "play_music", `{"name":"广播"}`, `"song":"station:Radio Six"`},
+		{"en", "play_music", `{"name":"hey jude"}`, `"song":"Hey Jude.mp3"`},
+		{"en", "play_music", `{}`, `"song":"Hey Jude.mp3"`},
+		{"en", "play_music", `{"name":"broken"}`, "Broken does not play at the moment"},
+		{"en", "play_music", `{"url":"https://radio.example.org/live"}`, `"song":"url:https://radio.example.org/live","title":"radio.example.org"`},
+		{"en", "play_music", `{"url":"http://192.168.1.1/"}`, "192.168.1.1 does not play at the moment"},
+		{"zh", "play_music", `{"url":"file:///etc/passwd"}`, "需要一个音频流的网址（http 或 https）"},
+		{"en", "list_music", `{}`, "1 songs: Hey Jude. Radio stations: Radio Six, 音乐之声, Broken"},
+		{"zh", "list_music", `{}`, "共 1 首：Hey Jude。电台：Radio Six、音乐之声、Broken"},
+	} {
+		if r := call(t, box, test.language, test.tool, test.arguments); !strings.Contains(mcp.ResultText(r), test.want) {
+			t.Errorf("%s %s: %s, want %s", test.tool, test.arguments, mcp.ResultText(r), test.want)
+		}
+	}
+	for from, want := range map[string]string{"station:Radio Six": "音乐之声", "station:Broken": "Radio Six", "Hey Jude.mp3": "Hey Jude"} {
+		if next, err := o.Music.Next(from); err != nil || next.Title != want {
+			t.Errorf("after %s: %+v, %v", from, next, err)
+		}
+	}
+	none := beside(t, nil, local.Options{Music: local.NewMusic(t.TempDir(), "Radio Six"), Streams: stations{}})
+	if r := call(t, none, "en", "play_music", `{}`); !strings.Contains(mcp.ResultText(r), `"song":"station:Radio Six"`) {
+		t.Errorf("no songs: %+v", r)
+	}
+	if r := call(t, none, "en", "list_music", `{}`); r.Result != "Radio stations: Radio Six" {
+		t.Errorf("no songs: %+v", r)
+	}
+	for _, offer := range none.Offers() {
+		if offer.Tool.Name == "play_music" && strings.Contains(string(offer.Tool.Schema), "url") {
+			t.Errorf("addresses are not played: %s", offer.Tool.Schema)
+		}
 	}
 }

@@ -45,7 +45,7 @@ const noArguments = `{"type":"object","properties":{}}`
 // its own tools are offered only where it has none that does the same.
 func registry(o Options) []entry {
 	const wait, control = mcp.ToolWait, mcp.ToolSystemCtl
-	c, out, r, p := clock{o.Now}, outside{o.Weather, o.News, o.Log}, roles(slices.Clone(o.Roles)), player{o.Music, o.Log}
+	c, out, r, p := clock{o.Now}, outside{o.World, o.Log}, roles(slices.Clone(o.Roles)), player{o.Music, o.Streams, o.Log}
 	v, b := volume(), brightness()
 	noMusic := o.Music == nil
 	return slices.DeleteFunc([]entry{
@@ -55,14 +55,9 @@ func registry(o Options) []entry {
 		{name: "calculate", stream: "util", runs: wait, handler: calculate, readOnly: true},
 		{name: "convert_units", stream: "util", runs: wait, handler: convert, readOnly: true},
 
-		{
-			name: "get_weather", stream: "info", runs: wait, handler: out.tellWeather, readOnly: true,
-			schema: ifNamed(o.Weather.Page, "city"), off: o.Weather.Page == nil,
-		},
-		{
-			name: "get_news", stream: "info", runs: wait, handler: out.tellNews, readOnly: true,
-			schema: ifNamed(o.News.Page, "query"), off: o.News.Page == nil,
-		},
+		out.weatherTool(), out.newsTool(),
+		{name: "get_news_details", stream: "info", runs: wait, handler: out.newsDetails, readOnly: true, off: o.World.News.Page != nil || o.World.Feeds == nil},
+		{name: "web_search", stream: "info", runs: wait, handler: out.search, readOnly: true, off: o.World.Search == nil},
 
 		{name: "exit", stream: "talk", runs: control, handler: exit},
 		{name: "forget_conversation", stream: "talk", runs: control, handler: forget},
@@ -80,7 +75,7 @@ func registry(o Options) []entry {
 		{name: "change_timer", stream: "timer", runs: control, handler: changeTimer},
 		{name: "snooze_timer", stream: "timer", runs: control, handler: c.snooze},
 
-		{name: "play_music", stream: "music", runs: control, handler: p.playMusic, when: lacksPlayer, off: noMusic},
+		{name: "play_music", stream: "music", runs: control, handler: p.playMusic, when: lacksPlayer, off: noMusic, schema: withoutURL(o.URLs && o.Streams != nil)},
 		{name: "list_music", stream: "music", runs: wait, handler: p.listMusic, readOnly: true, when: lacksPlayer, off: noMusic},
 		{name: "stop_music", stream: "music", runs: control, handler: playerControl(mcp.MusicStop), when: lacksPlayer, off: noMusic},
 		{name: "pause_music", stream: "music", runs: control, handler: playerControl(mcp.MusicPause), when: lacksPlayer, off: noMusic},

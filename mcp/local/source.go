@@ -27,10 +27,11 @@ type Options struct {
 	Log *slog.Logger     // nil: discarded
 
 	Roles   []string // the roles that can be changed to; empty: change_role is not offered
-	Weather Outside
-	News    Outside
-	Music   *Music // nil: music is not offered
-	Memory  bool   // something can be remembered for good
+	World   World
+	Music   *Music  // nil: music is not offered
+	Streams Streams // nil: there are no stations
+	URLs    bool    // a model may have addresses played that it knows
+	Memory  bool    // something can be remembered for good
 }
 
 // Source is the server's own tools, as an mcp.Source. One serves all devices.
@@ -89,15 +90,14 @@ func (s *Source) SetRoles(names []string) {
 	s.tools = slices.DeleteFunc(s.tools, func(t mcp.Tool) bool { return t.Name == e.name })
 }
 
-// SetPages says which pages weather and news are read from, from now on; without one, its tool is not offered. It may be
-// called at any time.
-func (s *Source) SetPages(weather, news Outside) {
+// SetWorld says which services of the world are asked from now on; a tool without one is not offered. It may be called at any time.
+func (s *Source) SetWorld(w World) {
 	o, all := s.o, definitions()
-	o.Weather, o.News = weather, news
+	o.World = w
 	now := registry(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, name := range []string{"get_weather", "get_news"} {
+	for _, name := range worldTools() {
 		if i := slices.IndexFunc(now, func(e entry) bool { return e.name == name }); i >= 0 {
 			s.add(now[i].tool(all[name]), now[i].handler)
 			continue

@@ -13,7 +13,9 @@ import (
 
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
-	"xiaozhi/mcp/local/web"
+	"xiaozhi/mcp/local/news"
+	"xiaozhi/mcp/local/search"
+	"xiaozhi/mcp/local/weather"
 	"xiaozhi/mcp/router"
 	"xiaozhi/mcp/sourcetest"
 )
@@ -87,12 +89,20 @@ func TestExit(t *testing.T) {
 // everything are options under which there is every tool.
 func everything(t *testing.T) local.Options {
 	t.Helper()
-	page, err := web.New(web.Options{URL: "https://example.org/{city}?q={query}"})
+	forecast, err := weather.New(weather.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	feeds, err := news.New(news.Options{Feeds: map[string][]string{"en": {"bbc"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := search.New(search.Options{Kind: search.SearXNG, Base: "http://searx.lan"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return local.Options{
-		Roles: []string{"poet"}, Weather: local.Outside{Page: page}, News: local.Outside{Page: page}, Music: local.NewMusic(t.TempDir()),
+		Roles: []string{"poet"}, World: local.World{Forecast: forecast, Feeds: feeds, Search: engine}, Music: local.NewMusic(t.TempDir()), Memory: true,
 	}
 }
 
@@ -127,11 +137,7 @@ func TestRegistry(t *testing.T) {
 		}
 		box.Prepare(mcp.Call{Name: tool.Name, Arguments: "{}"})
 	}
-	for _, name := range []string{
-		"get_current_time", "get_lunar_calendar", "calculate", "get_weather", "get_news", "exit", "forget_conversation", "change_role",
-		"set_timer", "set_reminder", "list_timers", "cancel_timer", "play_music", "stop_music", "pause_music", "resume_music", "next_song",
-		"set_volume", "adjust_volume", "set_brightness", "adjust_brightness", "get_device_status", "take_photo",
-	} {
+	for _, name := range local.Names() {
 		if !names[name] {
 			t.Errorf("%s is missing", name)
 		}

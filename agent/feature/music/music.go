@@ -30,7 +30,8 @@ type Library interface {
 type Song interface {
 	// Rate is in Hz.
 	Rate() int
-	// Read fills pcm with mono samples; io.EOF at the end, as io.Reader says.
+	// Read fills pcm with mono samples; io.EOF at the end, as io.Reader says. It may give none, and no error, while
+	// nothing comes, and returns within a moment.
 	Read(pcm []int16) (int, error)
 	Close() error
 }
@@ -241,14 +242,12 @@ func (c *current) sounds() iter.Seq2[providers.Sound, error] {
 		block := make([]int16, int(songBlock.Seconds()*float64(rate))) // whoever gets it takes what it needs before it asks for more
 		for {
 			n, err := c.song.Read(block)
-			if n > 0 {
-				c.read += int64(n)
-				if c.tail = append(c.tail, block[:n]...); len(c.tail) > 2*keep {
-					c.tail = append(c.tail[:0], c.tail[len(c.tail)-keep:]...)
-				}
-				if !yield(providers.Sound{Rate: rate, PCM: block[:n]}, nil) {
-					return
-				}
+			c.read += int64(n)
+			if c.tail = append(c.tail, block[:n]...); len(c.tail) > 2*keep {
+				c.tail = append(c.tail[:0], c.tail[len(c.tail)-keep:]...)
+			}
+			if (n > 0 || err == nil) && !yield(providers.Sound{Rate: rate, PCM: block[:n]}, nil) { // of nothing, too: whoever plays looks whether it is still wanted
+				return
 			}
 			switch {
 			case errors.Is(err, io.EOF):

@@ -160,3 +160,26 @@ func TestPlayerWithoutLibrary(t *testing.T) {
 		t.Errorf("it plays, %v", err)
 	}
 }
+
+// TestSilentSong: while nothing comes of a song, who plays it is asked again and again whether it is still wanted.
+func TestSilentSong(t *testing.T) {
+	c := &current{song: silent{}}
+	asked := 0
+	for sound, err := range c.sounds() {
+		if len(sound.PCM) > 0 || sound.Rate != 16000 || err != nil {
+			t.Errorf("%+v, %v", sound, err)
+		}
+		if asked++; asked == 3 {
+			break
+		}
+	}
+	if asked != 3 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+// silent is a song that gives nothing.
+type silent struct{ Song }
+
+func (silent) Rate() int                 { return 16000 }
+func (silent) Read([]int16) (int, error) { return 0, nil }

@@ -83,7 +83,7 @@ func escaped(s string) string {
 	return b.String()
 }
 
-// published is when the n-th item was.
+// published returns the time of the n-th item.
 func published(n int) time.Time {
 	return time.Date(2026, 11, 24, 7, 0, 0, 0, time.UTC).Add(-time.Duration(n) * time.Hour)
 }

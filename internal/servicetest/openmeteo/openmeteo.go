@@ -2,6 +2,7 @@
 package openmeteo
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -25,15 +26,20 @@ type place struct {
 	zone                int // seconds east of Greenwich, the whole year
 }
 
-func places() []place {
-	return []place{
-		{[]string{"hangzhou", "杭州"}, "Hangzhou", "杭州", "China", "中国", "CN", "Zhejiang", 30.29365, 120.16142, 8 * 3600},
-		{[]string{"beijing", "北京"}, "Beijing", "北京", "China", "中国", "CN", "Beijing", 39.9075, 116.39723, 8 * 3600},
-		{[]string{"paris", "巴黎"}, "Paris", "巴黎", "France", "法国", "FR", "Île-de-France", 48.85341, 2.3488, 3600},
-		{[]string{"paris"}, "Paris", "Paris", "United States", "美国", "US", "Texas", 33.66094, -95.55551, -6 * 3600},
-		{[]string{"new york", "纽约"}, "New York", "纽约", "United States", "美国", "US", "New York", 40.71427, -74.00597, -5 * 3600},
-		{[]string{"tromso", "tromsø"}, "Tromsø", "特罗姆瑟", "Norway", "挪威", "NO", "Troms", 69.6489, 18.95508, 3600},
+// placesFile has a line for each place: names, in English, in Chinese, country in both, its code, state, latitude, longitude, zone.
+//
+//go:embed places.txt
+var placesFile string
+
+func places() (all []place) {
+	for line := range strings.Lines(placesFile) {
+		f := strings.Split(strings.TrimSpace(line), "|")
+		latitude, _ := strconv.ParseFloat(f[7], 64) // the file is right
+		longitude, _ := strconv.ParseFloat(f[8], 64)
+		zone, _ := strconv.Atoi(f[9])
+		all = append(all, place{strings.Split(f[0], ","), f[1], f[2], f[3], f[4], f[5], f[6], latitude, longitude, zone})
 	}
+	return all
 }
 
 // Codes are the WMO codes of the days from today on, again and again, and Chances how likely rain is then, in percent.

@@ -30,8 +30,8 @@ const (
 // Kinds lists the services.
 func Kinds() []Kind { return []Kind{SearXNG, Tavily, Bocha} }
 
-// base returns the usual address of a service, "" of one that has none.
-func (k Kind) base() string {
+// Address returns the usual address of a service, "" of one that has none.
+func (k Kind) Address() string {
 	return map[Kind]string{Tavily: "https://api.tavily.com", Bocha: "https://api.bochaai.com"}[k]
 }
 
@@ -80,7 +80,7 @@ var (
 // New checks the options.
 func New(o Options) (*Service, error) {
 	o.Results = min(max(cmp.Or(o.Results, 3), 1), maxResults)
-	o.Base = cmp.Or(o.Base, o.Kind.base())
+	o.Base = cmp.Or(o.Base, o.Kind.Address())
 	headers := map[string]string{}
 	switch {
 	case o.Base == "":
@@ -96,6 +96,9 @@ func New(o Options) (*Service, error) {
 	}
 	return &Service{o, client}, nil
 }
+
+// Kind returns which service is asked.
+func (s *Service) Kind() Kind { return s.options.Kind }
 
 // Search returns what fits best, at most so many as the options say. The errors are those of [web.Client] and of this package.
 func (s *Service) Search(ctx context.Context, query string, lang text.Lang) ([]Result, error) {

@@ -28,7 +28,7 @@ const (
 	Sun         Topic = "sun" // when it rises and sets
 )
 
-// Question is what somebody wants to know.
+// Question says what somebody wants to know.
 type Question struct {
 	Place string // "": the one that is set
 	Day   string // in the user's words: tomorrow, 周六, the weekend; "": now and today
@@ -87,17 +87,17 @@ type answer struct {
 }
 
 func (a answer) say(id string, args ...any) string {
-	return message.In(a.q.Lang, "weather/"+id, args...)
+	return message.In(a.q.Lang, id, args...)
 }
 
 // head begins a sentence: In Paris, tomorrow.
 func (a answer) head(when string, more bool) string {
 	place := a.place.Name
 	if place != "" && a.place.Country != "" && a.place.Country != place {
-		place = a.say("within", place, a.place.Country)
+		place = a.say("weather/within", place, a.place.Country)
 	}
 	if place != "" && !more {
-		when = a.say("in-place", place, when)
+		when = a.say("weather/in-place", place, when)
 	}
 	first, size := utf8.DecodeRuneInString(when)
 	return string(unicode.ToUpper(first)) + when[size:]
@@ -107,9 +107,9 @@ func (a answer) head(when string, more bool) string {
 func (a answer) when(day time.Time) string {
 	switch day.Format(time.DateOnly) {
 	case a.now.Format(time.DateOnly):
-		return a.say("today")
+		return a.say("weather/today")
 	case a.now.AddDate(0, 0, 1).Format(time.DateOnly):
-		return a.say("tomorrow")
+		return a.say("weather/tomorrow")
 	}
 	if day.Sub(a.now) < 6*24*time.Hour {
 		return spoken.SayWeekday(day, a.q.Lang)
@@ -121,7 +121,7 @@ func (a answer) when(day time.Time) string {
 func (a answer) day(n int, day time.Time, more, present bool) string {
 	head, now := a.head(a.when(day), more || present && a.q.About != Rain && a.q.About != Sun), ""
 	if present {
-		now = a.present(a.head(a.say("now"), more))
+		now = a.present(a.head(a.say("weather/now"), more))
 	}
 	sky, d := a.sky(n), a.f.Daily
 	low, cold := at(d.Min, n)
@@ -132,26 +132,26 @@ func (a answer) day(n int, day time.Time, more, present bool) string {
 	case Sun:
 		rises, sets := hour(d.Sunrise, n), hour(d.Sunset, n)
 		if rises == "" || sets == "" {
-			return a.say("day", head, sky, a.degrees(low), a.degrees(high))
+			return a.say("weather/day", head, sky, a.degrees(low), a.degrees(high))
 		}
-		return a.say("sun", head, rises, sets)
+		return a.say("weather/sun", head, rises, sets)
 	case Temperature:
 		if !cold || !warm {
 			return now
 		}
-		return text.Join(now, a.say("temperature", head, a.degrees(low), a.degrees(high)))
+		return text.Join(now, a.say("weather/temperature", head, a.degrees(low), a.degrees(high)))
 	case Wind:
 		if wind, ok := at(d.Wind, n); ok {
-			return text.Join(now, a.say("gusts", head, sky, a.speed(wind)))
+			return text.Join(now, a.say("weather/gusts", head, sky, a.speed(wind)))
 		}
 	case All:
 	}
 	if !cold || !warm {
 		return now
 	}
-	told := text.Join(now, a.say("day", head, sky, a.degrees(low), a.degrees(high)))
+	told := text.Join(now, a.say("weather/day", head, sky, a.degrees(low), a.degrees(high)))
 	if chance, ok := a.chance(n); ok && chance >= 20 && !more {
-		told = text.Join(told, a.say("chance", chance))
+		told = text.Join(told, a.say("weather/chance", chance))
 	}
 	return told
 }
@@ -167,10 +167,10 @@ func (a answer) present(head string) string {
 	case Rain, Sun:
 		return ""
 	case Temperature:
-		return a.say("temperature-now", head, degrees, feels)
+		return a.say("weather/temperature-now", head, degrees, feels)
 	case Wind:
 		if c.Wind != nil {
-			return a.say("wind-now", head, a.speed(*c.Wind))
+			return a.say("weather/wind-now", head, a.speed(*c.Wind))
 		}
 	case All:
 	}
@@ -178,7 +178,7 @@ func (a answer) present(head string) string {
 	if c.Code != nil {
 		code = *c.Code
 	}
-	return a.say("now-all", head, a.words(code), degrees, feels)
+	return a.say("weather/now-all", head, a.words(code), degrees, feels)
 }
 
 // rain tells whether it will rain or snow, by how likely that is, or where nobody knows, by what the sky will be.
@@ -187,17 +187,17 @@ func (a answer) rain(n int, head, sky string) string {
 	wet := code >= 51
 	chance, known := a.chance(n)
 	if known {
-		sky = a.say("with-chance", sky, chance)
+		sky = a.say("weather/with-chance", sky, chance)
 	}
 	switch {
 	case known && chance < 25, !known && !wet:
-		return a.say("dry", head, sky)
+		return a.say("weather/dry", head, sky)
 	case code >= 71 && code <= 77 || code == 85 || code == 86:
-		return a.say("snow", head, sky)
+		return a.say("weather/snow", head, sky)
 	case known && chance < 55:
-		return a.say("perhaps", head, sky)
+		return a.say("weather/perhaps", head, sky)
 	}
-	return a.say("rain", head, sky)
+	return a.say("weather/rain", head, sky)
 }
 
 // chance returns how likely it is to rain on the n-th day in percent: of today what is still to come.
@@ -227,17 +227,18 @@ func (a answer) sky(n int) string {
 
 // words returns what a code of the World Meteorological Organization (table 4677, as Open-Meteo uses it) means.
 func (a answer) words(code int) string {
-	id := "code-" + strconv.Itoa(code)
-	if said := a.say(id); said != "weather/"+id {
-		return said
+	for _, entry := range message.List(a.q.Lang, "weather/codes") {
+		if number, words, _ := strings.Cut(entry, " "); number == strconv.Itoa(code) {
+			return words
+		}
 	}
-	return a.say("code-other")
+	return a.say("weather/code-other")
 }
 
 // degrees returns a temperature as people say it: minus 3, 零下3.
 func (a answer) degrees(t float64) string {
 	if n := round(t); n < 0 {
-		return a.say("minus", -n)
+		return a.say("weather/minus", -n)
 	}
 	return strconv.Itoa(round(t))
 }
@@ -245,9 +246,9 @@ func (a answer) degrees(t float64) string {
 // speed returns how fast the wind is.
 func (a answer) speed(v float64) string {
 	if a.options.Imperial {
-		return a.say("miles", round(v))
+		return a.say("weather/miles", round(v))
 	}
-	return a.say("kilometers", round(v))
+	return a.say("weather/kilometers", round(v))
 }
 
 // round is the nearest whole number, of what no weather has the nearest that one could have.

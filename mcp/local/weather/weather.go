@@ -25,8 +25,10 @@ const (
 	placesBase   = "https://geocoding-api.open-meteo.com"
 )
 
+// Days is how many days the forecast has, today among them.
+const Days = 15
+
 const (
-	forecastDays = 15
 	hoursAhead   = 24
 	keepForecast = 10 * time.Minute
 	keepPlace    = 24 * time.Hour
@@ -52,7 +54,7 @@ type Service struct {
 	told              *lru.Cache[string, kept[*forecast]]
 }
 
-// kept is what was found at a time.
+// kept holds something that was found at a time.
 type kept[T any] struct {
 	value T
 	at    time.Time
@@ -220,7 +222,7 @@ func (s *Service) forecast(ctx context.Context, p Place) (*forecast, error) {
 		"current":  {"temperature_2m,apparent_temperature,weather_code,wind_speed_10m"},
 		"hourly":   {"precipitation_probability"},
 		"daily":    {"weather_code,temperature_2m_max,temperature_2m_min,precipitation_probability_max,wind_speed_10m_max,sunrise,sunset"},
-		"timezone": {"auto"}, "forecast_days": {strconv.Itoa(forecastDays)}, "forecast_hours": {strconv.Itoa(hoursAhead)},
+		"timezone": {"auto"}, "forecast_days": {strconv.Itoa(Days)}, "forecast_hours": {strconv.Itoa(hoursAhead)},
 	}
 	if s.options.Imperial {
 		query.Set("temperature_unit", "fahrenheit")

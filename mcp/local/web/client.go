@@ -81,7 +81,7 @@ type Request struct {
 	Accept string
 }
 
-// Answer is what came back with status 200 or 201.
+// Answer holds what came back with status 200 or 201.
 type Answer struct {
 	Type string // Content-Type
 	Body []byte

@@ -1,4 +1,4 @@
-package app
+package world
 
 import (
 	"bytes"
@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"xiaozhi/audio/file"
+	"xiaozhi/audio/stream"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/servicetest/radio"
 	"xiaozhi/mcp/local"
 )
 
@@ -28,7 +31,7 @@ func TestMusicLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := musicLibrary{local.NewMusic(dir)}
+	m := NewLibrary(t.Context(), config.Music{Dir: dir}, "", stream.Options{})
 	played := ""
 	for id, title := "f cut.wav", ""; len(played) < 6; {
 		var err error
@@ -71,5 +74,52 @@ func TestMusicLibrary(t *testing.T) {
 	}
 	if after, err := os.ReadDir("/proc/self/fd"); err != nil || len(after) > len(open)+20 {
 		t.Errorf("%d files are open, %d before", len(after), len(open))
+	}
+}
+
+// TestStations: a station is played by its name, and an address that was said only if it is one of the Internet.
+func TestStations(t *testing.T) {
+	f := radio.New(t)
+	m := NewLibrary(t.Context(), config.Music{Stations: map[string]string{"Song": f.URL() + "/song.wav", "Gone": f.URL() + "/none"}}, t.TempDir(), stream.Options{})
+	if err := m.CheckStation(t.Context(), "Song"); err != nil {
+		t.Error(err)
+	}
+	for name, err := range map[string]error{"a station that is gone": m.CheckStation(t.Context(), "Gone"), "no station": m.CheckStation(t.Context(), "None"), "an address at home": m.CheckAddress(t.Context(), f.URL()+"/song.wav")} {
+		if err == nil {
+			t.Errorf("%s plays", name)
+		}
+	}
+	song, err := m.Open("station:Song")
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := 0, error(nil)
+	for pcm := make([]int16, 2400); err == nil; {
+		var n int
+		n, err = song.Read(pcm)
+		samples += n
+	}
+	if seconds := float64(samples) / float64(song.Rate()); !errors.Is(err, io.EOF) || seconds < 1.9 || seconds > 2.1 {
+		t.Errorf("%f s, %v", seconds, err)
+	}
+	if err := song.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.Open("station:None"); !errors.Is(err, local.ErrNoSong) {
+		t.Error(err)
+	}
+	atHome, err := m.Open("url:" + f.URL() + "/song.wav")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer atHome.Close()
+	for err = nil; err == nil; {
+		_, err = atHome.Read(make([]int16, 100))
+	}
+	if !errors.Is(err, stream.ErrPublic) {
+		t.Error(err)
+	}
+	if next, title, err := m.Next("station:Song"); err != nil || next != "station:Gone" || title != "Gone" {
+		t.Errorf("%s, %s, %v", next, title, err)
 	}
 }
