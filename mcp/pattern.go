@@ -13,6 +13,7 @@ const (
 	SourceLight    = "light"     // the device, by registration
 	SourceIoT      = "iot"       // things of the device
 	SourceFile     = "file"      // the files of data/tools
+	SourceHome     = "homeassistant"
 	SourceGateway  = "gateway"   // the gateway itself, and what a program registers with it
 	SourceExternal = "external:" // other people's servers; the name follows
 )
@@ -78,5 +79,5 @@ func fold(name string) string {
 func ofSource(pattern string) bool {
 	source, _, found := strings.Cut(strings.ToLower(pattern), "/")
 	return found && (strings.HasPrefix(source, SourceExternal) ||
-		slices.Contains([]string{SourceLocal, SourceDevice, SourceLight, SourceIoT, SourceFile, SourceGateway}, source))
+		slices.Contains([]string{SourceLocal, SourceDevice, SourceLight, SourceIoT, SourceFile, SourceHome, SourceGateway}, source))
 }

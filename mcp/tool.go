@@ -55,7 +55,7 @@ type Tool struct {
 	Origin      Origin
 	Kind        Kind // as declared; "" when the source declares none
 	Annotations Annotations
-	Source      string        // "device", "light", "iot", "local", "external:NAME"
+	Source      string        // "device", "light", "iot", "local", "homeassistant", "external:NAME"
 	Entry       string        // of an external server that has dialled in: the name of its token, which several may have
 	Stream      string        // the group it is listed under outward
 	Job         bool          // it takes long: the talk goes on, and its result is told when it is there

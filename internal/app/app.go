@@ -267,7 +267,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 	}
 	a.seen.devices.Knows, a.seen.devices.Ours = a.book.Knows, examiner{a}.asksItself
 	a.seen.fleet.SetSources(fleetSources(a))
-	f := &factory{app: a, own: own, files: files, external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
+	f := &factory{app: a, own: own, files: files, home: homeOf(ctx, a), external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
 	seen.spare = f.strangers.spare
 	f.calls = router.Options{Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log}
 	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }, a.crew.roster.Forget, a.seen.devices.Log.Forget, a.seen.devices.Sound.Drop, a.seen.fleet.Forget} {

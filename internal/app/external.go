@@ -15,6 +15,7 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/world"
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/local"
@@ -88,7 +89,29 @@ func externalServers(cfg *config.Config, found *engines.Report) map[string]exter
 		out[name] = c
 		found.Line(fmt.Sprintf("  MCP  %s (%s)%s", name, c.Transport, asking(c)))
 	}
+	if c, is, err := world.HomeServer(cfg.Tools.Home); err != nil {
+		found.Missing("MCP", world.HomeName, err)
+	} else if is {
+		out[world.HomeName] = c
+		found.Line(fmt.Sprintf("  MCP  %s (Home Assistant)", world.HomeName))
+	}
 	return out
+}
+
+// homeOf makes the source of Home Assistant's things, nil if there is none. It starts with the program.
+func homeOf(ctx context.Context, a *App) mcp.Source {
+	h, err := world.Home(a.cfg.Tools.Home, a.log)
+	if err != nil {
+		a.report.Missing("WEB", "home", err)
+	}
+	if h == nil {
+		return nil
+	}
+	a.report.Line("  WEB  home (Home Assistant)")
+	life := context.WithoutCancel(ctx) // a signal ends the listening first; running replies may still work things
+	a.life.atEnd(func() { h.Stop() })
+	a.life.early(func() error { return h.Start(life) })
+	return h
 }
 
 // asking says that tools of a server need the user's yes, where they may.

@@ -42,6 +42,7 @@ type factory struct {
 	calls    router.Options // of the tools of all devices, without limits
 	own      *local.Source
 	files    *offer.Files
+	home     mcp.Source // nil: there is none
 	external *external.Set
 	lists    *device.ListCache
 	things   *iot.Cache
@@ -52,7 +53,7 @@ type factory struct {
 // conversation makes the conversation of a session, with the router that it alone uses.
 func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.Source) (connection.Conversation, error) {
 	a, limits := f.app, f.calls
-	sources := append([]mcp.Source{f.own, f.files, f.external.For(s.DeviceID)}, devices...)
+	sources := append(f.shared(f.external.For(s.DeviceID)), devices...)
 	if s.Unknown {
 		sources = append([]mcp.Source{f.own}, devices...)
 	}
@@ -88,6 +89,14 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	c.Conversation = agent.New(o, s, seen.Outbox(tape.Outbox(out)), tools)
 	c.Device = remote.New(c.Conversation, s.DeviceID, tools)
 	return c, nil
+}
+
+// shared are the sources of tools that all known devices have, with other people's servers last.
+func (f *factory) shared(servers mcp.Source) []mcp.Source {
+	if f.home == nil {
+		return []mcp.Source{f.own, f.files, servers}
+	}
+	return []mcp.Source{f.own, f.files, f.home, servers}
 }
 
 // watched watches the contact of a device. Its sound is kept where that of its turns is, or for a person who asks for it; never that of

@@ -21,7 +21,6 @@ import (
 	"xiaozhi/internal/lab"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/iot"
 	"xiaozhi/mcp/router"
@@ -209,7 +208,7 @@ func (s stage) tools(ctx context.Context, id string, p agent.Persona) []provider
 
 // router has the tools of the server and, unless id is "", those that a device has offered.
 func (s stage) router(ctx context.Context, id string) *router.Router {
-	sources := []mcp.Source{s.f.own, s.f.files, s.f.external.For(id)}
+	sources := s.f.shared(s.f.external.For(id))
 	if id != "" {
 		docs, err := s.app.stored.Devices.Learned(ctx, id)
 		if err != nil {

@@ -58,7 +58,7 @@ func (t toolsOf) Survey(ctx context.Context, id string) (all []router.Listed, li
 	}
 	limits, own := t.factory.limits(), t.cfg.Devices.ByID[id].Tools
 	limits.Allow, limits.Deny, limits.Record = own.Allow, slices.Concat(limits.Deny, own.Deny), nil
-	box := router.New(limits, t.factory.own, t.factory.files, t.factory.external.For(id), kept)
+	box := router.New(limits, append(t.factory.shared(t.factory.external.For(id)), kept)...)
 	defer box.Close()
 	return box.Survey(), false, nil
 }
@@ -83,7 +83,7 @@ func (t toolsOf) here() *router.Router {
 			t.stored.Log.Call(c)
 		}
 	}
-	return router.New(limits, t.factory.own, t.factory.files, t.factory.external)
+	return router.New(limits, t.factory.shared(t.factory.external)...)
 }
 
 // Here lists the tools that need no device.

@@ -28,6 +28,8 @@ type ClientOptions struct {
 	Timeout time.Duration     // of a request and its answer; 0: 10 s
 	Most    int               // bytes of an answer, unpacked; 0: 256 KiB
 	Keep    bool              // connections stay open for what is asked next
+	// Transport asks in place of a connection of its own, for tests without sockets; nil: none does.
+	Transport http.RoundTripper
 }
 
 // Client asks one service: nothing that a model says, or that the service answers, makes it ask another host, and an address of
@@ -65,6 +67,9 @@ func NewClient(o ClientOptions) (*Client, error) {
 			ResponseHeaderTimeout:  o.Timeout,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
+	}
+	if o.Transport != nil {
+		c.http.Transport = o.Transport
 	}
 	return c, nil
 }
