@@ -8,11 +8,11 @@ import (
 
 // The sources of tools that patterns can begin with, beside external:NAME.
 const (
-	SourceLocal    = "local"     // this server
-	SourceDevice   = "device"    // the device, by MCP
-	SourceLight    = "light"     // the device, by registration
-	SourceIoT      = "iot"       // things of the device
-	SourceFile     = "file"      // the files of data/tools
+	SourceLocal    = "local"  // this server
+	SourceDevice   = "device" // the device, by MCP
+	SourceLight    = "light"  // the device, by registration
+	SourceIoT      = "iot"    // things of the device
+	SourceFile     = "file"   // the files of data/tools
 	SourceHome     = "homeassistant"
 	SourceGateway  = "gateway"   // the gateway itself, and what a program registers with it
 	SourceExternal = "external:" // other people's servers; the name follows
