@@ -46,7 +46,7 @@ type Day struct {
 }
 
 // Find returns the day that words name: a festival or solar term (中秋节, christmas next year), a day of the
-// Chinese calendar (农历八月十五, 正月初一), or any that [spoken.Day] reads.
+// Chinese calendar (农历八月十五, 正月初一), any that [spoken.Day] reads, or one that is said by another: a week from friday, 圣诞节前一天.
 func Find(words string, now time.Time) (Day, bool) {
 	words = weekend.Replace(strings.TrimSpace(words))
 	if day, ok := named(words, now); ok {
@@ -73,7 +73,10 @@ func Find(words string, now time.Time) (Day, bool) {
 		was := time.Date(year, date.Month(), date.Day(), 0, 0, 0, 0, time.UTC)
 		return Day{Date: was}, err == nil && was.Day() == date.Day()
 	}
-	return Day{Date: midnight(date)}, err == nil
+	if err != nil {
+		return relative(words, now)
+	}
+	return Day{Date: midnight(date)}, true
 }
 
 var (
