@@ -168,7 +168,7 @@ var rules = []rule{
 }
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/rules providers/sherpa/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
+const testOnly = "mcp/home mcp/local/... audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/rules providers/sherpa/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{

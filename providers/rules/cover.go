@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/city"
 	"xiaozhi/internal/text/lunar"
 	"xiaozhi/internal/text/spoken"
 )
@@ -24,8 +25,8 @@ var (
 	//go:embed cover.en.yaml
 	englishCoverFile string
 
-	chineseCover = sync.OnceValue(func() *coverage { return readCoverage(chineseCoverFile) })
-	englishCover = sync.OnceValue(func() *coverage { return readCoverage(englishCoverFile) })
+	chineseCover = sync.OnceValue(func() *coverage { return readCoverage(chineseCoverFile, text.Chinese) })
+	englishCover = sync.OnceValue(func() *coverage { return readCoverage(englishCoverFile, text.English) })
 )
 
 // coverage understands a request by what its words mean, in whatever order they come, where each of them is known:
@@ -36,38 +37,69 @@ type coverage struct {
 	Filler   []string            `yaml:"filler"`
 	Wishes   []wish              `yaml:"wishes"`
 
-	words   map[string]string // the meaning of a word, "" of a filler
-	longest int               // the words, in Chinese the signs, of the longest of them
+	join    string              // what stands between words
+	words   map[string][]string // the meanings of a word; "" is a filler
+	longest int                 // the words, in Chinese the signs, of the longest of them
 }
 
-// wish holds the sets of meanings by which something is wanted: "howlong <day> [left]".
+// wish holds the sets of meanings by which something is wanted: "howlong|howmuch <day> [left]".
 type wish struct {
 	Act    act      `yaml:"act"`
 	Level  level    `yaml:"level"`
 	By     int      `yaml:"by"`
 	Number int      `yaml:"number"` // in percent, where none is said
+	About  string   `yaml:"about"`  // what of it is asked for
 	When   []string `yaml:"when"`
+	May    []string `yaml:"may"` // what may stand beside each of the sets
+
+	sets []set
 }
 
-func readCoverage(file string) *coverage {
-	c := &coverage{words: map[string]string{}}
+// set is one of the sets of a wish, cut into what must be there and what may.
+type set struct {
+	must [][]string // of each at least one
+	may  []string
+}
+
+func readCoverage(file string, lang text.Lang) *coverage {
+	c := &coverage{words: map[string][]string{}, join: lang.Pick("", " ")}
 	d := yaml.NewDecoder(strings.NewReader(file))
 	d.KnownFields(true)
 	if err := d.Decode(c); err != nil {
 		panic(fmt.Sprintf("rules: embedded words: %v", err))
 	}
+	add := func(word, meaning string) {
+		c.words[word] = append(c.words[word], meaning)
+		c.longest = max(c.longest, len(strings.Fields(word)))
+		if lang.IsChinese() {
+			c.longest = max(c.longest, utf8.RuneCountInString(word))
+		}
+	}
 	for _, word := range c.Filler {
-		c.words[word] = ""
+		add(word, "")
 	}
 	for meaning, words := range c.Meanings {
 		for _, word := range words {
-			c.words[word] = meaning
+			add(word, meaning)
 		}
 	}
-	for word := range c.words {
-		c.longest = max(c.longest, len(strings.Fields(word)))
-		if text.Of(word) == text.Chinese {
-			c.longest = max(c.longest, utf8.RuneCountInString(word))
+	for _, name := range city.Names() {
+		if (text.Of(name) == text.Chinese) == lang.IsChinese() {
+			add(name, "<city>")
+		}
+	}
+	for i, w := range c.Wishes {
+		for _, when := range w.When {
+			s := set{may: slices.Concat(w.May, c.Free)}
+			for part := range strings.FieldsSeq(when) {
+				any := strings.Split(strings.Trim(part, "[]"), "|")
+				if strings.HasPrefix(part, "[") {
+					s.may = append(s.may, any...)
+				} else {
+					s.must = append(s.must, any)
+				}
+			}
+			c.Wishes[i].sets = append(c.Wishes[i].sets, s)
 		}
 	}
 	return c
@@ -78,119 +110,206 @@ func (b *Brain) covers(said string, zone *time.Location, s scope) (intent, bool)
 	if s == fastOnly {
 		return intent{}, false
 	}
-	return b.covered(said, zone)
+	return b.covered(said, zone, nil)
 }
 
-// covered understands a text by its words. In Chinese they are its signs, which join without spaces.
-func (b *Brain) covered(said string, zone *time.Location) (intent, bool) {
+// covered understands a text by its words, and by names that are known. In Chinese they are its signs, which join without spaces.
+func (b *Brain) covered(said string, zone *time.Location, names map[string]string) (intent, bool) {
 	now := b.options.Now().In(zone)
 	if text.Of(said) == text.Chinese {
 		forms := chineseWhole().chineseForms(said, b.options.Name)
-		return chineseCover().read(strings.Split(forms[0], ""), "", now)
+		return chineseCover().read(strings.Split(forms[0], ""), now, names)
 	}
-	return englishCover().read(englishWhole().englishWords(said), " ", now)
+	return englishCover().read(englishWhole().englishWords(said), now, names)
 }
 
-// maxCovered is how many words, or Chinese signs, a request may have that is understood by its words.
-const maxCovered = 24
+// Limits of a request that is understood by its words, in words or Chinese signs.
+const (
+	maxCovered = 24
+	maxOwn     = 6 // that are not known, such as what a timer is for
+)
 
-// read understands words, each of which must be known.
-func (c *coverage) read(words []string, join string, now time.Time) (intent, bool) {
+// piece is a run of words with what they may mean. One that nobody knows means "?".
+type piece struct {
+	meanings []string
+	value    string
+}
+
+// read understands words. All of them must be known, but for a few in a row where a wish has a <text>.
+func (c *coverage) read(words []string, now time.Time, names map[string]string) (intent, bool) {
 	if len(words) > maxCovered {
 		return intent{}, false
 	}
-	found := map[string]string{}
-	for len(words) > 0 {
-		meaning, value, used := c.next(words, join, now)
-		if used == 0 {
-			return intent{}, false
-		}
-		if old := found[meaning]; meaning != "" {
-			if old != "" && strings.HasPrefix(meaning, "<") {
-				return intent{}, false
-			}
-			found[meaning] = value
-		}
-		words = words[used:]
-	}
+	pieces := c.cut(words, now, names)
 	for _, w := range c.Wishes {
-		for _, when := range w.When {
-			if c.fits(when, found) {
-				return w.intent(found, join)
+		for _, s := range w.sets {
+			if found, ok := s.fits(pieces, c.join); ok {
+				return w.intent(found, c.join)
 			}
 		}
 	}
 	return intent{}, false
 }
 
-// next reads what the words begin with: the longest that is known.
-func (c *coverage) next(words []string, join string, now time.Time) (meaning, value string, used int) {
-	plain := strings.NewReplacer("<", "", ">", "")
+// cut cuts words into pieces, each the longest that is known from where it begins.
+func (c *coverage) cut(words []string, now time.Time, names map[string]string) (pieces []piece) {
+	for len(words) > 0 {
+		p, used := c.next(words, now, names)
+		pieces, words = append(pieces, p), words[used:]
+	}
+	return pieces
+}
+
+var plainWords = strings.NewReplacer("<", "", ">", "")
+
+// next reads what the words begin with.
+func (c *coverage) next(words []string, now time.Time, names map[string]string) (p piece, used int) {
 	for n := min(len(words), max(c.longest, 9)); n > 0; n-- {
-		said := strings.Join(words[:n], join)
-		if known, ok := c.words[said]; ok {
-			return known, said, n
+		said := strings.Join(words[:n], c.join)
+		bare := plainWords.Replace(said)
+		p := piece{value: bare}
+		if name, ok := names[bare]; ok {
+			p.meanings = append(p.meanings, name)
 		}
-		bare := plain.Replace(said)
-		if slot := slotOf(said, bare, now); slot != "" {
-			return slot, bare, n
+		p.meanings = append(p.meanings, c.words[said]...)
+		if slot, value := slotOf(said, bare, now); slot != "" {
+			p.meanings, p.value = append(p.meanings, slot), value
+		}
+		if len(p.meanings) > 0 {
+			return p, n
 		}
 	}
-	return "", "", 0
+	return piece{[]string{"?"}, plainWords.Replace(words[0])}, 1
 }
 
 var (
-	aNumber = regexp.MustCompile(`^(?:<\d+%?>|(?:百分之)?[0-9零一二两三四五六七八九十百]+%?)$`)
-	aYear   = regexp.MustCompile(`^(?:<(?:19|20)\d\d>|<(?:19|20)> <\d\d>|(?:19|20)\d\d年?|[一二][九零〇][零〇一二三四五六七八九]{2}年?|[零〇一二三四五六七八九]{2}年)$`)
+	aNumber   = regexp.MustCompile(`^(?:<\d+%?>|(?:百分之)?[0-9零一二两三四五六七八九十百]+%?)$`)
+	aYear     = regexp.MustCompile(`^(?:<(?:19|20)\d\d>|<(?:19|20)> <\d\d>|(?:19|20)\d\d年?|[一二][九零〇][零〇一二三四五六七八九]{2}年?|[零〇一二三四五六七八九]{2}年)$`)
+	anOrdinal = regexp.MustCompile(`^(?:第[0-9一二三四五六七八九十]+[条个则篇]?|(?:number|story|headline|item) <\d+>|(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)(?: one| story| headline| item)?)$`)
 )
 
-// slotOf returns the slot that words fill, "" for none.
-func slotOf(said, bare string, now time.Time) string {
+// slotOf returns the slot that words fill, "" for none, and what they are then.
+func slotOf(said, bare string, now time.Time) (slot, value string) {
 	if aYear.MatchString(said) {
-		return "<year>"
+		return "<year>", bare
+	}
+	if anOrdinal.MatchString(said) {
+		return "<ordinal>", bare
 	}
 	if strings.HasPrefix(bare, "for ") || strings.HasPrefix(bare, "in ") {
-		return "" // the words after it may be
+		return "", "" // the words after it may be
+	}
+	if share, ok := shareOf(bare); ok {
+		return "<number>", share
 	}
 	if _, err := spoken.Duration(bare); err == nil {
-		return "<length>"
+		return "<length>", bare
 	}
 	if aNumber.MatchString(said) {
-		return "<number>"
+		return "<number>", bare
 	}
 	if _, ok := lunar.Find(trimDay(bare), now); ok {
-		return "<day>"
+		return "<day>", bare
 	}
 	if _, _, err := spoken.When(clockPoint.ReplaceAllString(bare, "$1:$2"), now); err == nil && strings.ContainsAny(bare, "0123456789点noonmidnight早晚中下") {
-		return "<when>"
+		return "<when>", bare
 	}
-	return ""
+	return "", ""
 }
 
-// fits reports whether what was found is all that a wish needs, and nothing that it does not know.
-func (c *coverage) fits(when string, found map[string]string) bool {
-	known := 0
-	for part := range strings.FieldsSeq(when) {
-		name := strings.Trim(part, "[]")
-		_, is := found[name]
-		if !is && name == part {
-			return false
+var (
+	englishShare = regexp.MustCompile(`^(?:(a|1|2|3|4) )?(half|halves|thirds?|quarters?|fifths?)(?: of)?$`)
+	chineseShare = regexp.MustCompile(`^([0-9一二三四五六七八九])成(半)?$|^([0-9一二三四五六七八九])分之([0-9一二三四五六七八九])$|^(一半|半)$`)
+)
+
+// shareOf reads a part of the whole, as percent: three quarters, 三成半, 三分之一, 一半.
+func shareOf(words string) (percent string, ok bool) {
+	if m := englishShare.FindStringSubmatch(words); m != nil {
+		of := map[string]int{"half": 2, "halves": 2, "third": 3, "quarter": 4, "fifth": 5}[strings.TrimSuffix(m[2], "s")]
+		if m[2] == "halves" {
+			of = 2
 		}
-		if is {
-			known++
+		n := max(1, int(strings.Index("a1234", m[1])))
+		if m[1] == "" || m[1] == "a" {
+			n = 1
+		}
+		return strconv.Itoa((200*n/of+1)/2) + "%", n <= of
+	}
+	m := chineseShare.FindStringSubmatch(words)
+	switch {
+	case m == nil:
+		return "", false
+	case m[5] != "":
+		return "50%", true
+	case m[1] != "":
+		n, _ := spoken.Number(m[1])
+		if n *= 10; m[2] != "" {
+			n += 5
+		}
+		return strconv.Itoa(n) + "%", true
+	}
+	of, _ := spoken.Number(m[3])
+	n, _ := spoken.Number(m[4])
+	if of == 0 || n > of {
+		return "", false
+	}
+	return strconv.Itoa((200*n/of+1)/2) + "%", true
+}
+
+// fits reports whether pieces are all that a set needs, and nothing that it does not know, and what each meaning of it is. Pieces that
+// nobody knows are its <text>, if they stand together.
+func (s set) fits(pieces []piece, join string) (found map[string]string, ok bool) {
+	found = map[string]string{}
+	wants := func(meaning string) bool {
+		return slices.Contains(s.may, meaning) || slices.ContainsFunc(s.must, func(any []string) bool { return slices.Contains(any, meaning) })
+	}
+	begun, ended := -1, -1 // of the <text>
+	for i, p := range pieces {
+		if p.meanings[0] == "?" {
+			if begun < 0 {
+				begun = i
+			}
+			ended = i
+			continue
+		}
+		used := slices.Contains(p.meanings, "")
+		for _, meaning := range p.meanings { // a word first, then what fills a slot
+			if !wants(meaning) || used && strings.HasPrefix(meaning, "<") && meaning != p.meanings[0] {
+				continue
+			}
+			if old, twice := found[meaning]; twice && strings.HasPrefix(meaning, "<") && old != p.value {
+				return nil, false
+			}
+			found[meaning], used = p.value, true
+		}
+		if !used {
+			return nil, false
 		}
 	}
-	for name := range found {
-		if slices.Contains(c.Free, name) && !slices.Contains(strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(when)), name) {
-			known++
+	if begun >= 0 {
+		own := make([]string, 0, ended-begun+1)
+		for _, p := range pieces[begun : ended+1] {
+			if !slices.Contains(p.meanings, "?") && !slices.Contains(p.meanings, "") {
+				return nil, false // it is torn apart
+			}
+			own = append(own, p.value)
+		}
+		if !wants("<text>") || len(own) > maxOwn {
+			return nil, false
+		}
+		found["<text>"] = strings.Join(own, join)
+	}
+	for _, any := range s.must {
+		if !slices.ContainsFunc(any, func(meaning string) bool { _, is := found[meaning]; return is }) {
+			return nil, false
 		}
 	}
-	return known == len(found)
+	return found, true
 }
 
 // intent makes the intent of a wish.
 func (w wish) intent(found map[string]string, join string) (intent, bool) {
-	in := intent{act: w.Act, level: w.Level, by: w.By, number: none}
+	in := intent{act: w.Act, level: w.Level, by: w.By, number: none, about: w.About}
 	switch said, ok := found["<number>"]; {
 	case ok:
 		bare := strings.TrimSuffix(strings.TrimPrefix(said, "百分之"), "%")
@@ -209,11 +328,13 @@ func (w wish) intent(found map[string]string, join string) (intent, bool) {
 		in.number = w.By
 	}
 	in.slots = slots{}
-	for _, name := range []string{"day", "year"} {
-		if said, ok := found["<"+name+">"]; ok {
+	for meaning, said := range found {
+		if name, ok := strings.CutPrefix(meaning, "<"); ok {
+			name = strings.TrimSuffix(name, ">")
 			in.slots[name] = century(name, said)
 		}
 	}
+	in.asked.what = found["<text>"]
 	switch w.Act {
 	case actTimer:
 		var err error
@@ -221,6 +342,7 @@ func (w wish) intent(found map[string]string, join string) (intent, bool) {
 		return in, err == nil
 	case actWake, actRemind:
 		in.asked.when = strings.TrimSpace(clockPoint.ReplaceAllString(found["<day>"]+join+found["<when>"], "$1:$2"))
+	default:
 	}
 	return in, true
 }

@@ -11,11 +11,21 @@ import (
 	"testing"
 	"time"
 
+	"xiaozhi/internal/servicetest"
+	"xiaozhi/internal/servicetest/feeds"
+	"xiaozhi/internal/servicetest/homeassistant"
+	"xiaozhi/internal/servicetest/openmeteo"
+	"xiaozhi/internal/servicetest/websearch"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
+	homes "xiaozhi/mcp/home"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/local/news"
+	"xiaozhi/mcp/local/search"
+	"xiaozhi/mcp/local/weather"
+	"xiaozhi/mcp/local/web"
 	"xiaozhi/mcp/router"
 	"xiaozhi/providers"
 )
@@ -44,15 +54,75 @@ func newHome(t *testing.T, lang text.Lang) *home {
 		}
 	}
 	now := func() time.Time { return householdTime }
-	own := local.New(local.Options{Now: now, Music: local.NewMusic(dir), Memory: true})
-	if err := own.Start(t.Context()); err != nil {
-		t.Fatal(err)
+	own := local.New(local.Options{Now: now, Music: local.NewMusic(dir, "Radio Six", "音乐之声"), World: outside(t, lang), Memory: true})
+	things := house(t, lang)
+	for _, s := range []mcp.Source{own, things} {
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Stop() })
 	}
-	t.Cleanup(func() { _ = own.Stop() })
-	h := &home{t: t, lang: lang, router: router.New(router.Options{}, own, firmware{})}
+	for begun := time.Now(); !things.IsReady(); time.Sleep(time.Millisecond) { // a real socket knows no fake time
+		if time.Since(begun) > 10*time.Second {
+			t.Fatal("the things at home are not known")
+		}
+	}
+	h := &home{t: t, lang: lang, router: router.New(router.Options{}, own, things, firmware{})}
 	t.Cleanup(h.router.Close)
 	h.brain = New(Options{Prompts: phraseTexts(t), Name: "Xiaozhi", Now: now, Zone: householdTime.Location()})
 	return h
+}
+
+// outside are services of the world, with answers that are always the same.
+func outside(t *testing.T, lang text.Lang) local.World {
+	t.Helper()
+	now := func() time.Time { return householdTime }
+	meteo := openmeteo.New(t, now)
+	forecast, err := weather.New(weather.Options{Base: meteo.URL(), Place: "杭州", Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := feeds.New(t, feeds.Item{Title: "Rain floods the valley", About: "Two bridges are closed."}, feeds.Item{Title: "Chess final tonight", About: "The champion plays white."}, feeds.Item{Title: "New moon rocket", About: "It starts on Friday."})
+	if lang.IsChinese() {
+		site.Publish(feeds.Item{Title: "山谷暴雨成灾", About: "两座桥封闭。"}, feeds.Item{Title: "今晚象棋决赛", About: "冠军执红先行。"}, feeds.Item{Title: "新的登月火箭", About: "周五发射。"})
+	}
+	reader, err := news.New(news.Options{Feeds: map[string][]string{string(lang): {site.URL() + "/rss"}}, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := websearch.New(t, websearch.Page{Title: "Tea", URL: "https://www.example.org/tea", Text: "Tea is a drink of leaves."})
+	pages, err := search.New(search.Options{Kind: search.SearXNG, Base: engine.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return local.World{Forecast: forecast, Feeds: reader, Search: pages}
+}
+
+// house is a Home Assistant with things of that language.
+func house(t *testing.T, lang text.Lang) *homes.Home {
+	t.Helper()
+	thing := func(id, name, area, state string) homeassistant.Thing {
+		return homeassistant.Thing{ID: id, Area: area, State: state, Attributes: map[string]any{"friendly_name": name}}
+	}
+	things := []homeassistant.Thing{
+		thing("light.kitchen", "Kitchen Light", "Kitchen", "off"), thing("light.ceiling", "Ceiling", "Living Room", "on"), thing("light.floor", "Floor Lamp", "Living Room", "off"), thing("light.bed", "Bedside Lamp", "Bedroom", "off"),
+		thing("cover.blinds", "Blinds", "Bedroom", "open"), thing("climate.ac", "Air Conditioner", "Bedroom", "cool"), thing("fan.fan", "Fan", "Office", "off"), thing("media_player.tv", "TV", "Living Room", "playing"),
+		thing("switch.coffee", "Coffee Machine", "Kitchen", "off"), thing("scene.movie", "Movie Time", "", "scening"), thing("scene.night", "Good Night", "", "scening"),
+	}
+	if lang.IsChinese() {
+		things = []homeassistant.Thing{
+			thing("light.kitchen", "厨房灯", "厨房", "off"), thing("light.ceiling", "吊灯", "客厅", "on"), thing("light.floor", "落地灯", "客厅", "off"), thing("light.bed", "床头灯", "卧室", "off"),
+			thing("cover.blinds", "窗帘", "卧室", "open"), thing("climate.ac", "空调", "卧室", "cool"), thing("fan.fan", "风扇", "书房", "off"), thing("media_player.tv", "电视", "客厅", "playing"),
+			thing("switch.coffee", "咖啡机", "厨房", "off"), thing("scene.movie", "观影模式", "", "scening"), thing("scene.night", "睡眠模式", "", "scening"),
+		}
+	}
+	things = append(things, homeassistant.Thing{ID: "sensor.bedroom", Area: lang.Pick("卧室", "Bedroom"), State: "21.5", Attributes: map[string]any{"friendly_name": lang.Pick("温度", "Temperature"), "device_class": "temperature", "unit_of_measurement": "°C"}})
+	f := homeassistant.NewHouse(t, things...)
+	c, err := web.NewClient(web.ClientOptions{Base: f.URL(), Headers: map[string]string{"Authorization": "Bearer " + servicetest.Key}, Keep: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return homes.New(homes.Options{Client: c})
 }
 
 // turn says something and carries out what the brain wants, step by step.

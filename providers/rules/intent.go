@@ -92,6 +92,7 @@ type intent struct {
 	slots  slots         // what else was said, by the names in its pattern
 	by     int           // of actUp and actDown: how much, where no number was said; 0: the usual step
 	as     string        // the expression that a sum stands for
+	about  string        // what of the weather is asked for, and the like
 }
 
 // fast reports whether the fast path may take it from a language model.
