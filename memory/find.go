@@ -3,15 +3,12 @@ package memory
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
+
+	"xiaozhi/internal/text/search"
 )
 
-// The usual parameters of BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009).
-const (
-	saturation = 1.2
-	lengthPart = 0.5 // facts are all short
-)
+const lengthPart = 0.5 // of BM25: facts are all short
 
 // index finds texts by their words. It is made once and does not change.
 type index struct {
@@ -53,9 +50,7 @@ func (x *index) find(query string, most int) []hit {
 			if !ok {
 				continue
 			}
-			n := float64(x.in[term])
-			rare := math.Log(1 + (float64(len(x.texts))-n+0.5)/(n+0.5))
-			score += rare * asked[term] * weight * (saturation + 1) / (weight + saturation*(1-lengthPart+lengthPart*x.length[place]/x.mean))
+			score += search.Weight(search.Rarity(x.in[term], len(x.texts)), asked[term], weight, x.length[place]/x.mean, lengthPart)
 		}
 		if score > 0 {
 			hits = append(hits, hit{place, score})

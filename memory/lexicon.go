@@ -68,8 +68,6 @@ func common(word string) bool {
 	return false
 }
 
-func commonHan(r rune) bool { return common(string(r)) }
-
 // asks reports whether a sentence asks, or tells of what is not so.
 func asks(s string) bool {
 	for _, l := range lexicons() {

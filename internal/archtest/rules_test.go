@@ -22,6 +22,7 @@ var rules = []rule{
 	{"internal/text/calc", "internal/text/spoken", "sums as people say them"},
 	{"internal/text/lunar", "internal/text internal/text/spoken", "days of both calendars, and their names"},
 	{"internal/text/measure", "internal/text internal/text/spoken", "quantities and their units as people say them"},
+	{"internal/text/search", "", "texts are found by their words"},
 	{"internal/text/message", "internal/text", "what people read, by language"},
 	{"internal/private", "internal/text/message", "files that nobody else may change or read"},
 	{"internal/admintoken", "internal/private internal/text/message", "the owner's secret"},
