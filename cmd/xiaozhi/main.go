@@ -17,6 +17,7 @@ import (
 	"xiaozhi/internal/app"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/knowledge/apart"
 )
 
 func main() {
@@ -59,6 +60,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return doctorMain(ctx, args, stdout, stderr)
 	case "models":
 		return modelsMain(ctx, args, stdout, stderr)
+	case apart.Command: // the server starts it for each document that it reads
+		return apart.Main(ctx, args, os.Stdin, stdout)
 	case "version", "--version":
 		fmt.Fprintln(stdout, "xiaozhi", app.Version)
 		return 0

@@ -67,6 +67,10 @@ var rules = []rule{
 	{"providers/local/render", "providers audio audio/file providers/local", "a generator, run by hand"},
 
 	{"memory", "providers mcp/rawjson internal/text/...", "what was learned of people: it knows no conversation and no store"},
+	{"knowledge/reader", "internal/text", "bytes of strangers into pieces of text: it starts nothing"},
+	{"knowledge/apart", "knowledge/reader", "documents are read in a process of their own"},
+	{"knowledge/readertest", "", "documents for tests"},
+	{"knowledge", "knowledge/reader internal/text/...", "what the documents of agents say: it knows no conversation and no store"},
 	{"mcp", "internal/text/message mcp/rawjson mcp/schema", "tools know nothing of talk"},
 	{"mcp/rawjson", "", "JSON of strangers"},
 	{"mcp/schema", "mcp/rawjson", "schemas of arguments"},
@@ -169,10 +173,13 @@ var rules = []rule{
 }
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "mcp/home mcp/local/... audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/rules providers/sherpa/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot"
+const testOnly = "mcp/home mcp/local/... audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/rules providers/sherpa/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot knowledge/readertest"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{
+	{"github.com/klippa-app/go-pdfium", "knowledge/reader", "documents of strangers are read in one place"},
+	{"github.com/tetratelabs/wazero", "knowledge/reader", "documents of strangers are read in one place"},
+	{"golang.org/x/net", "knowledge/reader", "documents of strangers are read in one place"},
 	{"rsc.io/qr", "console/ui", "pictures of addresses are drawn in one place"},
 	{"github.com/hraban/opus", "audio", "cgo stays behind one file"},
 	{"github.com/gorilla/websocket", "connection/websocket mcp/external mcp/gateway internal/devicetest internal/wirediff internal/servicetest internal/bench providers/transport cmd/xiaozhi-sim e2e", "sockets stay in their rooms"},

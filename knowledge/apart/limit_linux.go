@@ -1,0 +1,47 @@
+package apart
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// limit has the process give way to others, be the first to end when memory is short, and use no more than it may. What the
+// system refuses it does without.
+func limit() {
+	const last = 19 // of the priorities
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, last)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	for resource, most := range map[int]uint64{
+		unix.RLIMIT_CPU: uint64(maxCPU.Seconds()), unix.RLIMIT_AS: maxSpace, unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 32, unix.RLIMIT_FSIZE: 64 << 20,
+	} {
+		_ = unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most})
+	}
+}
+
+// resident returns how much memory the process has, in bytes; 0: it cannot be told.
+func resident() int {
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(data))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	return pages * os.Getpagesize()
+}
+
+// signalled reports whether a process was ended for what it used.
+func signalled(e *exec.ExitError) bool {
+	status, ok := e.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && (status.Signal() == syscall.SIGXCPU || status.Signal() == syscall.SIGKILL)
+}
