@@ -2,6 +2,7 @@
 package search
 
 import (
+	_ "embed"
 	"math"
 	"strings"
 	"unicode"
@@ -76,6 +77,19 @@ func Stem(w string) string {
 		}
 	}
 	return strings.TrimSuffix(w, "e")
+}
+
+//go:embed asking.txt
+var asking string
+
+// Asking returns a function that reports whether a term only asks, as what and where do, and looks for nothing: a text need
+// not have it to be an answer.
+func Asking() func(term string) bool {
+	words := map[string]bool{}
+	for w := range strings.FieldsSeq(asking) {
+		words[w] = true
+	}
+	return func(term string) bool { return words[term] }
 }
 
 // Saturation is the parameter k1 of BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009): how little
