@@ -75,7 +75,7 @@ func (l *Library) look() {
 func (l *Library) forgetFolders(folders map[string][]string) {
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	for _, agent := range l.agents() {
+	for _, agent := range l.kept.agents() {
 		var gone []Document
 		for _, d := range l.Documents(agent) {
 			if !d.Uploaded() && !slices.Contains(folders[agent], d.Folder) {
@@ -86,21 +86,13 @@ func (l *Library) forgetFolders(folders map[string][]string) {
 			l.o.Log.Warn("documents of a folder are not forgotten", "agent", agent, "err", err)
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for key := range l.folders {
-		if !slices.Contains(folders[key.agent], key.path) {
-			delete(l.folders, key)
-		}
-	}
+	l.kept.keepFolders(folders)
 }
 
 // lookAt brings the documents of a folder up to what is in it.
 func (l *Library) lookAt(agent, path string) {
 	key := folderKey{agent, path}
-	l.mu.RLock()
-	before := l.folders[key]
-	l.mu.RUnlock()
+	before := l.kept.folder(key)
 	now := Folder{Path: path, Looked: time.Now(), emptied: before.emptied}
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -114,9 +106,7 @@ func (l *Library) lookAt(agent, path string) {
 	if l.ctx.Err() != nil {
 		return
 	}
-	l.mu.Lock()
-	l.folders[key] = now
-	l.mu.Unlock()
+	l.kept.setFolder(key, now)
 	if errText(before.Err) != errText(now.Err) || before.Others != now.Others || before.Beyond != now.Beyond {
 		if now.Err != nil {
 			l.o.Log.Warn("a folder of documents cannot be read whole", "folder", path, "agent", agent, "err", now.Err)
@@ -168,7 +158,7 @@ func (l *Library) bring(agent, folder string, root *os.Root, v view, now *Folder
 		case !there:
 			d = Document{ID: l.o.NewID(), Agent: agent, Folder: folder, Name: f.name, At: stamp(began)}
 			l.refresh(root, f, d, gone)
-		case d.Size != f.size || !d.Modified.Equal(f.modified) || d.Reader != reader.Version || d.Fault == Closed || (d.Fault == Outside) != f.outside || d.Fault == Full && l.room() > 0:
+		case d.Size != f.size || !d.Modified.Equal(f.modified) || d.Reader != reader.Version || d.Fault == Closed || (d.Fault == Outside) != f.outside || d.Fault == Full && l.kept.room() > 0:
 			l.refresh(root, f, d, nil)
 		case check >= f.size && d.Hash != "" && d.turn(now.Looked): // its time may be what it was although it is another
 			check -= f.size
@@ -177,9 +167,7 @@ func (l *Library) bring(agent, folder string, root *os.Root, v view, now *Folder
 			continue
 		}
 		l.rest(began)
-		if l.uploaded() {
-			l.uploads()
-		}
+		l.uploads() // people wait for them
 	}
 	l.changing.Lock()
 	defer l.changing.Unlock()
@@ -201,20 +189,6 @@ func (d *Document) turn(at time.Time) bool {
 		sum = sum*31 + int(c)
 	}
 	return (sum+int(at.Unix()/30))%100 == 0
-}
-
-// uploaded reports whether an upload waits.
-func (l *Library) uploaded() bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for _, entries := range l.all {
-		for _, e := range entries {
-			if e.document.Uploaded() && e.document.State == Waiting {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // missing returns the documents that a look has not found, by their hashes, or ids where there is none. Those below folders
@@ -302,7 +276,7 @@ func (l *Library) noted(d Document) {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	if err := l.o.Store.Note(l.ctx, d); err == nil {
-		l.note(d)
+		l.kept.note(d)
 	}
 }
 

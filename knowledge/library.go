@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -45,20 +43,9 @@ type Library struct {
 	loaded   chan struct{} // closed when the indexes of what was kept are made
 	changing sync.Mutex    // held from the look at what a document is now to the change of the store and of all
 
-	mu      sync.RWMutex
-	all     map[string]map[string]*entry // by agent, then by id
-	indexed int                          // bytes of the indexes
-	folders map[folderKey]Folder         // as they were seen last
-	changes int                          // of the store when it was read last
+	kept    *catalogue
+	changes int // of the store when it was read last
 }
-
-// entry is a document with its index; nil: it cannot be found.
-type entry struct {
-	document Document
-	index    *index
-}
-
-type folderKey struct{ agent, path string }
 
 // Folder describes a folder as it was seen last.
 type Folder struct {
@@ -85,17 +72,17 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	if o.Every == 0 {
 		o.Every = 30 * time.Second
 	}
-	kept, changes, err := o.Store.List(ctx)
+	all, changes, err := o.Store.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the documents: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	l := &Library{
 		o: o, ctx: ctx, stop: stop, seed: maphash.MakeSeed(), wake: make(chan struct{}, 1), loaded: make(chan struct{}),
-		all: map[string]map[string]*entry{}, folders: map[folderKey]Folder{}, changes: changes,
+		kept: newCatalogue(), changes: changes,
 	}
-	for _, d := range kept {
-		l.set(d, nil)
+	for _, d := range all {
+		l.kept.set(d, nil)
 	}
 	return l, nil
 }
@@ -118,33 +105,15 @@ func (l *Library) Look() {
 }
 
 // Has reports whether something can be found in documents of an agent. It does not wait.
-func (l *Library) Has(agent string) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for _, e := range l.all[agent] {
-		if e.document.Pieces > 0 {
-			return true
-		}
-	}
-	return false
-}
+func (l *Library) Has(agent string) bool { return l.kept.has(agent) }
 
 // Documents lists those of an agent: uploads first, then those of folders, by name.
-func (l *Library) Documents(agent string) (all []Document) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for _, e := range l.all[agent] {
-		all = append(all, e.document)
-	}
-	return byName(all)
-}
+func (l *Library) Documents(agent string) []Document { return l.kept.documents(agent) }
 
 // Folders lists those of an agent as they were seen last.
 func (l *Library) Folders(agent string) (all []Folder) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
 	for _, path := range l.o.Folders()[agent] {
-		f := l.folders[folderKey{agent, path}]
+		f := l.kept.folder(folderKey{agent, path})
 		f.Path = path
 		all = append(all, f)
 	}
@@ -153,7 +122,7 @@ func (l *Library) Folders(agent string) (all []Folder) {
 
 // Document returns one of an agent's documents with its pieces.
 func (l *Library) Document(ctx context.Context, agent, id string) (Document, []Piece, error) {
-	d, ok := l.document(agent, id)
+	d, ok := l.kept.document(agent, id)
 	if !ok {
 		return d, nil, ErrUnknown
 	}
@@ -161,20 +130,11 @@ func (l *Library) Document(ctx context.Context, agent, id string) (Document, []P
 	return d, pieces, err
 }
 
-func (l *Library) document(agent, id string) (Document, bool) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if e := l.all[agent][id]; e != nil {
-		return e.document, true
-	}
-	return Document{}, false
-}
-
 // Delete deletes an upload for good. A file of a folder stays: [ErrInFolder].
 func (l *Library) Delete(ctx context.Context, agent, id string) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	d, ok := l.document(agent, id)
+	d, ok := l.kept.document(agent, id)
 	switch {
 	case !ok:
 		return ErrUnknown
@@ -204,7 +164,7 @@ func (l *Library) drop(ctx context.Context, agent string, all ...Document) error
 		return fmt.Errorf("delete documents: %w", err)
 	}
 	for i := range all {
-		l.remove(agent, all[i].ID)
+		l.kept.remove(agent, all[i].ID)
 		if all[i].Uploaded() {
 			l.discard(all[i].ID)
 		}
@@ -220,49 +180,6 @@ func (l *Library) discard(id string) {
 	}
 }
 
-// set puts a document in the place of what was known of it.
-func (l *Library) set(d Document, x *index) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.forget(d.Agent, d.ID)
-	if l.all[d.Agent] == nil {
-		l.all[d.Agent] = map[string]*entry{}
-	}
-	l.all[d.Agent][d.ID] = &entry{d, x}
-	if x != nil {
-		l.indexed += x.size()
-	}
-}
-
-// note changes what is known of a document whose index stays.
-func (l *Library) note(d Document) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e := l.all[d.Agent][d.ID]; e != nil {
-		l.all[d.Agent][d.ID] = &entry{d, e.index}
-	}
-}
-
-func (l *Library) remove(agent, id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.forget(agent, id)
-}
-
-// forget takes a document out. The caller holds mu.
-func (l *Library) forget(agent, id string) {
-	e := l.all[agent][id]
-	if e == nil {
-		return
-	}
-	if e.index != nil {
-		l.indexed -= e.index.size()
-	}
-	if delete(l.all[agent], id); len(l.all[agent]) == 0 {
-		delete(l.all, agent)
-	}
-}
-
 // volumes returns the indexes of an agent. It waits for those that are being made since the program has begun.
 func (l *Library) volumes(ctx context.Context, agent string) ([]volume, error) {
 	select {
@@ -272,13 +189,5 @@ func (l *Library) volumes(ctx context.Context, agent string) ([]volume, error) {
 	case <-time.After(loadingTime):
 		return nil, ErrLoading
 	}
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	all := make([]volume, 0, len(l.all[agent]))
-	for _, id := range slices.Sorted(maps.Keys(l.all[agent])) {
-		if x := l.all[agent][id].index; x != nil {
-			all = append(all, volume{id, x})
-		}
-	}
-	return all, nil
+	return l.kept.volumes(agent), nil
 }

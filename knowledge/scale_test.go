@@ -86,7 +86,6 @@ func fact(n int) string { return fmt.Sprintf("qz%dx", n*7919) }
 
 // TestThousandDocuments measures the memory of the indexes, and the time of searches.
 func TestThousandDocuments(t *testing.T) {
-	testall.Arithmetic(t)
 	g := generate(testall.Pick(1000, 60))
 	before := heap()
 	l, err := Open(t.Context(), Options{Store: g, Folders: func() map[string][]string { return nil }, NewID: func() string { return "" }, Every: time.Hour})
@@ -108,7 +107,7 @@ func TestThousandDocuments(t *testing.T) {
 	close(l.loaded)
 	took := time.Since(began)
 	used := heap() - before
-	t.Logf("%d documents, %.1f MB of text, %d pieces: indexes of %.1f MiB, heap %.1f MiB, made in %v", len(g.docs), float64(text)/1e6, pieces, float64(l.indexed)/(1<<20), float64(used)/(1<<20), took)
+	t.Logf("%d documents, %.1f MB of text, %d pieces: indexes of %.1f MiB, heap %.1f MiB, made in %v", len(g.docs), float64(text)/1e6, pieces, float64(maxIndexes-l.kept.room())/(1<<20), float64(used)/(1<<20), took)
 	if used > 100<<20 {
 		t.Errorf("the heap has grown by %d MiB", used>>20)
 	}
@@ -130,7 +129,7 @@ func TestThousandDocuments(t *testing.T) {
 	slices.Sort(times)
 	p50, p95, most := times[len(times)/2], times[len(times)*95/100], times[len(times)-1]
 	t.Logf("search: p50 %v, p95 %v, most %v", p50, p95, most)
-	if p95 > 50*time.Millisecond {
+	if p95 > 50*time.Millisecond && !testall.Race() {
 		t.Errorf("a search takes %v", p95)
 	}
 }

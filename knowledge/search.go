@@ -159,7 +159,7 @@ func (l *Library) fetch(ctx context.Context, agent string, hits []hit, chars int
 		if chars <= 0 {
 			break
 		}
-		d, ok := l.document(agent, h.volume.id)
+		d, ok := l.kept.document(agent, h.volume.id)
 		if !ok {
 			continue // it has just been deleted
 		}

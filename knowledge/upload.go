@@ -55,7 +55,7 @@ func (l *Library) Upload(ctx context.Context, agent, by, name string, body io.Re
 		return Document{}, fmt.Errorf("keep the upload: %w", err)
 	}
 	kept = true
-	l.set(d, nil)
+	l.kept.set(d, nil)
 	l.o.Changed(agent)
 	l.Look()
 	return d, nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +21,7 @@ const (
 
 // run reads what is to be read until the library ends.
 func (l *Library) run() {
-	l.load(l.missing())
+	l.load(l.kept.missing())
 	close(l.loaded)
 	for {
 		began := time.Now()
@@ -40,20 +39,6 @@ func (l *Library) run() {
 			return
 		}
 	}
-}
-
-// missing lists documents that can be read in the store, and not yet be found.
-func (l *Library) missing() (all []Document) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for _, entries := range l.all {
-		for _, e := range entries {
-			if e.index == nil && e.document.Pieces > 0 {
-				all = append(all, e.document)
-			}
-		}
-	}
-	return byName(all)
 }
 
 // load makes the indexes of documents that were read before.
@@ -84,7 +69,7 @@ func (l *Library) index(d Document) error {
 	if e := l.o.Embedder(); e != nil && d.VectorOf == e.Model() {
 		x = x.withVectors(vectors)
 	}
-	l.set(d, x)
+	l.kept.set(d, x)
 	return nil
 }
 
@@ -103,60 +88,49 @@ func (l *Library) follow() error {
 		return err
 	}
 	l.changing.Lock()
-	kept, changes, err := l.o.Store.List(l.ctx)
+	all, changes, err := l.o.Store.List(l.ctx)
 	if err != nil {
 		l.changing.Unlock()
 		return err
 	}
 	l.changes = changes
 	there, agents := map[string]bool{}, map[string]bool{}
-	for _, d := range kept {
+	for _, d := range all {
 		there[d.ID] = true
-		switch old, ok := l.document(d.Agent, d.ID); {
+		switch old, ok := l.kept.document(d.Agent, d.ID); {
 		case !ok || !old.ReadAt.Equal(d.ReadAt) || old.Pieces != d.Pieces || old.VectorOf != d.VectorOf:
-			l.set(d, nil)
+			l.kept.set(d, nil)
 			agents[d.Agent] = true
 		case !same(old, d):
-			l.note(d)
+			l.kept.note(d)
 			agents[d.Agent] = true
 		}
 	}
-	for _, agent := range l.agents() {
+	for _, agent := range l.kept.agents() {
 		for _, d := range l.Documents(agent) {
 			if !there[d.ID] {
-				l.remove(agent, d.ID)
+				l.kept.remove(agent, d.ID)
 				agents[agent] = true
 			}
 		}
 	}
 	l.changing.Unlock()
-	l.load(l.missing())
+	l.load(l.kept.missing())
 	for agent := range agents {
 		l.o.Changed(agent)
 	}
 	return nil
 }
 
-// agents lists those that have documents.
-func (l *Library) agents() []string {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return slices.Sorted(maps.Keys(l.all))
-}
-
 // uploads reads what was uploaded.
 func (l *Library) uploads() {
-	for _, agent := range l.agents() {
-		for _, d := range l.Documents(agent) {
-			if l.ctx.Err() != nil {
-				return
-			}
-			if d.Uploaded() && d.State == Waiting {
-				began := time.Now()
-				l.readUpload(d)
-				l.rest(began)
-			}
+	for _, d := range l.kept.waiting() {
+		if l.ctx.Err() != nil {
+			return
 		}
+		began := time.Now()
+		l.readUpload(d)
+		l.rest(began)
 	}
 }
 
@@ -186,7 +160,7 @@ func (l *Library) keep(d Document, read reader.Document, err error) (done bool) 
 	now.State, now.Fault, now.Detail, now.Reader, now.ReadAt = Ready, "", "", reader.Version, stamp(time.Now())
 	var x *index
 	if err == nil {
-		if x = newIndex(l.seed, &now, read.Pieces); l.room() < x.size() {
+		if x = newIndex(l.seed, &now, read.Pieces); l.kept.room() < x.size() {
 			err = &reader.FaultError{Fault: Full}
 		}
 	}
@@ -204,7 +178,7 @@ func (l *Library) keep(d Document, read reader.Document, err error) (done bool) 
 	}
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	if is, ok := l.document(d.Agent, d.ID); d.Uploaded() && (!ok || is.Hash != d.Hash) { // deleted, or uploaded again meanwhile
+	if is, ok := l.kept.document(d.Agent, d.ID); d.Uploaded() && (!ok || is.Hash != d.Hash) { // deleted, or uploaded again meanwhile
 		return false
 	}
 	if err := l.o.Store.Put(l.ctx, now, read.Pieces); err != nil {
@@ -213,16 +187,9 @@ func (l *Library) keep(d Document, read reader.Document, err error) (done bool) 
 		}
 		return false
 	}
-	l.set(now, x)
+	l.kept.set(now, x)
 	l.o.Changed(d.Agent)
 	return true
-}
-
-// room returns how many bytes of indexes there is room for.
-func (l *Library) room() int {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return maxIndexes - l.indexed
 }
 
 // embed makes the vectors of documents that have none of the model that is asked now. It ends with the first failure: the next
@@ -232,7 +199,7 @@ func (l *Library) embed() {
 	if e == nil {
 		return
 	}
-	for _, agent := range l.agents() {
+	for _, agent := range l.kept.agents() {
 		for _, d := range l.Documents(agent) {
 			if d.Pieces == 0 || d.VectorOf == e.Model() {
 				continue
@@ -274,7 +241,7 @@ func (l *Library) embedOne(ctx context.Context, e Embedder, d Document) error {
 	}
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	now, ok := l.document(d.Agent, d.ID)
+	now, ok := l.kept.document(d.Agent, d.ID)
 	if !ok || !now.ReadAt.Equal(d.ReadAt) {
 		return nil // it was changed meanwhile
 	}
@@ -282,12 +249,6 @@ func (l *Library) embedOne(ctx context.Context, e Embedder, d Document) error {
 		return err
 	}
 	now.VectorOf = v.Model
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if old := l.all[d.Agent][d.ID]; old != nil && old.index != nil {
-		x := old.index.withVectors(v.Of)
-		l.indexed += x.size() - old.index.size()
-		l.all[d.Agent][d.ID] = &entry{now, x}
-	}
+	l.kept.setVectors(now, v.Of)
 	return nil
 }

@@ -35,3 +35,6 @@ func Arithmetic(tb testing.TB) {
 		tb.Skip("arithmetic of one goroutine: runs without the race detector")
 	}
 }
+
+// Race reports whether the race detector runs, under which nothing takes the time that it takes.
+func Race() bool { return race }
