@@ -257,7 +257,7 @@ func TestOddFiles(t *testing.T) {
 		s.write("good.txt", "The key is under the mat.")
 		s.write("binary.txt", "a\x00b\x01\x02")
 		s.write("empty.txt", "")
-		s.write("locked.pdf", string(readertest.PDF(readertest.PDFOptions{Password: "x"}, "text")))
+		s.write("locked.docx", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"+strings.Join(strings.Split("EncryptedPackage", ""), "\x00")+"\x00")
 		s.write("table.docx", string(readertest.Zip("xl/workbook.xml", "x")))
 		secret := filepath.Join(s.data, "secret.txt")
 		large, err := os.Create(filepath.Join(s.dir, "large.txt"))
@@ -271,7 +271,7 @@ func TestOddFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.open(nil)()
-		want := "binary.txt failed binary\nempty.txt failed empty\ngood.txt ready\nlarge.txt failed large\nlocked.pdf failed encrypted\nout.txt failed outside\ntable.docx failed kindXLSX\nwithin.txt ready\n"
+		want := "binary.txt failed binary\nempty.txt failed empty\ngood.txt ready\nlarge.txt failed large\nlocked.docx failed encrypted\nout.txt failed outside\ntable.docx failed kindXLSX\nwithin.txt ready\n"
 		if got := s.lists("home"); got != want {
 			t.Errorf("the documents are\n%swant\n%s", got, want)
 		}

@@ -86,7 +86,7 @@ func fact(n int) string { return fmt.Sprintf("qz%dx", n*7919) }
 
 // TestThousandDocuments measures the memory of the indexes, and the time of searches.
 func TestThousandDocuments(t *testing.T) {
-	g := generate(testall.Pick(1000, 60))
+	g := generate(testall.Pick(1000, 10))
 	before := heap()
 	l, err := Open(t.Context(), Options{Store: g, Folders: func() map[string][]string { return nil }, NewID: func() string { return "" }, Every: time.Hour})
 	if err != nil {
@@ -113,7 +113,7 @@ func TestThousandDocuments(t *testing.T) {
 	}
 	var times []time.Duration
 	r := rand.New(rand.NewPCG(3, 4))
-	for i := range 200 {
+	for i := range testall.Pick(200, 20) {
 		n := r.IntN(len(g.docs))
 		query := "what is the code " + fact(n)
 		if i%2 == 0 {

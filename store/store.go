@@ -65,6 +65,7 @@ type Tables struct {
 	Reminders     *Reminders
 	Outbox        *Outbox
 	Memories      *Memories
+	Documents     *Documents
 	Conversations *Conversations
 	Turns         *Turns
 	Talks         *Talks
@@ -117,7 +118,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 func tablesOf(db *database) Tables {
 	return Tables{
-		Devices: &Devices{db}, Reminders: &Reminders{db}, Outbox: &Outbox{db}, Memories: &Memories{db},
+		Devices: &Devices{db}, Reminders: &Reminders{db}, Outbox: &Outbox{db}, Memories: &Memories{db}, Documents: &Documents{db},
 		Conversations: &Conversations{db}, Turns: &Turns{db}, Talks: &Talks{db}, Recordings: &Recordings{db},
 		Users: &Users{db}, Sessions: &Sessions{db}, Invites: &Invites{db}, APITokens: &APITokens{db},
 		Agents: &Agents{db}, Settings: &Settings{db}, Secrets: &Secrets{db}, Switches: &Switches{db}, Audit: &Audit{db},

@@ -117,6 +117,7 @@ var rules = []rule{
 	{"internal/fleet", "agent/turn connection/identity internal/contact internal/text/message", "what devices do now: it changes nothing"},
 	{"internal/certificate", "internal/private internal/text/message", "what browsers are shown by HTTPS: it knows no server"},
 	{"internal/memories", "memory internal/text store", "what is remembered, in the store"},
+	{"internal/documents", "knowledge knowledge/reader store", "what documents say, in the store"},
 	{"internal/letters", "agent/feature/mail internal/text store", "what devices are to be told in the store"},
 	{"internal/quiet", "store", "whether devices are quiet, whoever asks"},
 	{"internal/recording", "audio audio/file store", "the sound of turns on the disk"},
