@@ -59,6 +59,7 @@ func (l *Library) look() {
 		l.o.Log.Warn("the list of documents cannot be read", "err", err)
 		return
 	}
+	l.forgetAgents()
 	folders := l.o.Folders()
 	l.forgetFolders(folders)
 	for agent, paths := range folders {
@@ -67,6 +68,19 @@ func (l *Library) look() {
 				return
 			}
 			l.lookAt(agent, path)
+		}
+	}
+}
+
+// forgetAgents deletes the documents of agents that were deleted.
+func (l *Library) forgetAgents() {
+	for _, agent := range l.kept.agents() {
+		gone, err := l.o.Gone(l.ctx, agent)
+		if gone && err == nil {
+			err = l.Drop(l.ctx, agent)
+		}
+		if err != nil && l.ctx.Err() == nil {
+			l.o.Log.Warn("documents of an agent that may be gone are still there", "agent", agent, "err", err)
 		}
 	}
 }

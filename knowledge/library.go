@@ -22,7 +22,9 @@ type Options struct {
 	// again later.
 	Read func(ctx context.Context, f *os.File, name string) (reader.Document, error)
 	// Folders returns the folders of each agent as they are now, by absolute paths. It does not wait.
-	Folders  func() map[string][]string
+	Folders func() map[string][]string
+	// Gone reports whether an agent was deleted, whose documents go with it; nil: none was.
+	Gone     func(ctx context.Context, agent string) (bool, error)
 	Incoming string             // folder of uploads until they are read; "": nothing can be uploaded
 	Embedder func() Embedder    // that finds by meaning; nil, or one that returns nil: words alone do
 	Changed  func(agent string) // is told that documents of an agent are others; it must not wait. nil: nobody is
@@ -65,6 +67,9 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	}
 	if o.Embedder == nil {
 		o.Embedder = func() Embedder { return nil }
+	}
+	if o.Gone == nil {
+		o.Gone = func(context.Context, string) (bool, error) { return false, nil }
 	}
 	if o.Changed == nil {
 		o.Changed = func(string) {}

@@ -20,6 +20,7 @@ type (
 // which nothing is known.
 type Info struct {
 	DeviceID string         // Device-Id in lower case; "" for none
+	Agent    string         // name of whom the device talks to; "" for none
 	Language string         // a tag of BCP 47: the language to answer in; "" for none
 	Zone     *time.Location // nil: the server's zone
 	Hand     bool           // a person does it at a page, and waits for it

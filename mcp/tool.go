@@ -61,6 +61,7 @@ type Tool struct {
 	Job         bool          // it takes long: the talk goes on, and its result is told when it is there
 	Trusted     bool          // of an external server whose entry says so: it need not tell what it destroys
 	Timeout     time.Duration // of one call, as its source says; 0: as usual
+	Quotes      bool          // its results quote texts of strangers, which may tell the model to do something: they are kept for their turn alone, and nothing else is done in it
 	NeedsDevice bool          // it works on a device or its conversation: called from outside it must be told which
 
 	// When decides whether a tool of this server is offered beside these tools

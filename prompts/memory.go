@@ -10,14 +10,15 @@ import (
 //go:embed memory/*.txt
 var memoryFiles embed.FS
 
-// MemoryText names a text that a model is given about what is remembered.
+// MemoryText names a text that a model is given about what is remembered, or can be looked up.
 type MemoryText string
 
 // The texts.
 const (
-	MemoryAlways MemoryText = "always" // {notes}: what holds for the whole talk
-	MemoryFound  MemoryText = "found"  // {notes}: what has to do with the words that follow
-	MemoryLearn  MemoryText = "learn"  // {date} {summary} {facts} {talk} {length}: what was learned from a talk
+	MemoryAlways MemoryText = "always"    // {notes}: what holds for the whole talk
+	MemoryFound  MemoryText = "found"     // {notes}: what has to do with the words that follow
+	Documents    MemoryText = "documents" // {tool}: that documents can be looked up
+	MemoryLearn  MemoryText = "learn"     // {date} {summary} {facts} {talk} {length}: what was learned from a talk
 )
 
 // In returns the text in Chinese or, for all other languages, in English, with its {placeholders} replaced by args, which are pairs of

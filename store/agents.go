@@ -135,6 +135,12 @@ func (t *Agents) Delete(ctx context.Context, slug string) error {
 	})
 }
 
+// Deleted reports whether the agent of a slug was deleted, and is not there again.
+func (t *Agents) Deleted(ctx context.Context, slug string) (bool, error) {
+	n, err := count(ctx, t.db.read, "SELECT COUNT(*) FROM agents WHERE slug = $1 AND deleted_at IS NOT NULL", slug)
+	return n > 0, err
+}
+
 // agentsChanged counts a change of agents, or of whom devices have. It is the last step of a transaction: those of other
 // servers wait for it.
 func agentsChanged(ctx context.Context, tx *sql.Tx) error {

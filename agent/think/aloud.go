@@ -64,7 +64,7 @@ func (a *Aloud) Owes() bool { return a.owes }
 // after an error.
 func (a *Aloud) Answer(ctx context.Context) error {
 	r := a.r
-	info := mcp.Info{DeviceID: r.turn.Session.DeviceID, Language: r.lang(), Zone: r.o.Zone}
+	info := mcp.Info{DeviceID: r.turn.Session.DeviceID, Agent: r.turn.Agent, Language: r.lang(), Zone: r.o.Zone}
 	ctx, giveUp := context.WithCancelCause(mcp.WithInfo(ctx, info))
 	defer r.calling.Wait()
 	defer giveUp(nil)
@@ -102,6 +102,7 @@ func (a *Aloud) finish(ctx context.Context, st *step) (again bool, err error) {
 		if err := a.r.await(ctx, c.done); err != nil {
 			return false, err
 		}
+		a.r.quoted = a.r.quoted || c.quotes
 		if c.outcome.Handler != nil {
 			if err := a.r.handle(ctx, c, false); err != nil {
 				return false, err

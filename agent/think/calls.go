@@ -63,6 +63,7 @@ func (h Handled) Finished(ctx context.Context) (Handled, error) {
 type toolCall struct {
 	call    providers.ToolCall
 	control bool          // its success was assumed
+	quotes  bool          // its result quotes texts of strangers
 	done    chan struct{} // closed when outcome is set
 	outcome mcp.Outcome
 	asks    bool // the user is asked to allow it, when all else is said
@@ -169,6 +170,10 @@ func (r *Responder) prepare(c *toolCall) (router.Prepared, *mcp.Outcome) {
 		out := bad.Outcome(r.lang())
 		return p, &out
 	}
+	if r.quoted && !beside(&p.Offer.Tool) {
+		return p, refuse(router.RefusedDenied, "agent/call-after-documents")
+	}
+	c.quotes = p.Offer.Tool.Quotes
 	if r.made++; r.made > r.o.MaxCalls {
 		return p, refuse(router.RefusedLimit, "agent/call-turn-limit")
 	}
@@ -189,6 +194,14 @@ func (r *Responder) prepare(c *toolCall) (router.Prepared, *mcp.Outcome) {
 	r.question.asked = &Asked{call, p.Offer.Identity(), ActionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, r.turn.Lang)}
 	c.asks = true
 	return p, &mcp.Outcome{Text: message.In(r.turn.Lang, "agent/call-asks")}
+}
+
+// beside reports whether a tool may be called in a turn in which the model was given texts of strangers: it tells something, and
+// what it is asked leaves the server for nowhere. Such a text can have the model want anything, also what the user would say
+// yes to without a thought.
+func beside(t *mcp.Tool) bool {
+	reads := t.Annotations.ReadOnly != nil && *t.Annotations.ReadOnly
+	return t.Quotes || t.Source == "local" && reads && (t.Stream == "time" || t.Stream == "util")
 }
 
 // settle notes what became of a call.
@@ -224,6 +237,7 @@ func (r *Responder) finish(ctx context.Context, st *step) (again bool, err error
 			return false, err
 		}
 		controls = controls && c.control
+		r.quoted = r.quoted || c.quotes
 		if c.outcome.Handler != nil {
 			if err := r.handle(ctx, c, mute); err != nil {
 				return false, err

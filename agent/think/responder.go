@@ -100,6 +100,7 @@ type Responder struct {
 	question question
 	calling  sync.WaitGroup // goroutines that wait for tools
 	made     int            // calls so far
+	quoted   bool           // the model was given texts of strangers
 }
 
 // New makes the responder of a turn.
@@ -140,7 +141,7 @@ func (r *Responder) Converse(ctx context.Context, note string) error {
 		notes = r.turn.Notes(ctx, r.turn.Words)
 	}
 	system, note = withNotes(system, note, notes)
-	info := mcp.Info{DeviceID: r.turn.Session.DeviceID, Language: r.lang(), Zone: r.o.Zone}
+	info := mcp.Info{DeviceID: r.turn.Session.DeviceID, Agent: r.turn.Agent, Language: r.lang(), Zone: r.o.Zone}
 	ctx, giveUp := context.WithCancelCause(mcp.WithInfo(ctx, info))
 	defer r.calling.Wait()
 	defer giveUp(nil) // calls whose results are not wanted, because the model broke
@@ -219,7 +220,7 @@ func withNotes(system, note string, n Notes) (withAlways, withFound string) {
 
 // request makes the next model call.
 func (r *Responder) request(system, note string, forced bool) providers.LLMRequest {
-	req := requestOf(r.o, &r.turn, system, note, r.Messages())
+	req := requestOf(r.o, &r.turn, system, note, r.assemble(r.texts(), true))
 	req.Tools, req.NoTools, req.Certain = Specs(r.tools.Router, false), forced, r.out.Player.Certain()
 	return req
 }

@@ -6,17 +6,21 @@ import (
 	"time"
 
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
 
-// Messages returns the turn so far for the history, as if all of it was heard.
-func (r *Responder) Messages() []providers.Message {
+// Messages returns the turn so far for the history, as if all of it was heard. Texts of strangers are not in it.
+func (r *Responder) Messages() []providers.Message { return r.assemble(r.texts(), false) }
+
+// texts returns what the model has said in each step.
+func (r *Responder) texts() []string {
 	texts := make([]string, len(r.steps))
 	for i, s := range r.steps {
 		texts[i] = s.text.String()
 	}
-	return r.assemble(texts)
+	return texts
 }
 
 // HeardMessages returns the turn with only those words that were played
@@ -31,12 +35,12 @@ func (r *Responder) HeardMessages(now time.Time) []providers.Message {
 			}
 		}
 	}
-	return r.assemble(texts)
+	return r.assemble(texts, false)
 }
 
 // assemble puts the user's message, the steps and their results in order. Every
-// call gets exactly one result.
-func (r *Responder) assemble(texts []string) []providers.Message {
+// call gets exactly one result; quotes says whether those are there that quote texts of strangers.
+func (r *Responder) assemble(texts []string, quotes bool) []providers.Message {
 	var out []providers.Message
 	if r.turn.Words != "" {
 		out = append(out, providers.Message{Role: providers.RoleUser, Content: r.turn.Words})
@@ -49,7 +53,11 @@ func (r *Responder) assemble(texts []string) []providers.Message {
 		var results []providers.Message
 		for _, c := range s.calls {
 			m.ToolCalls = append(m.ToolCalls, c.call)
-			results = append(results, providers.Message{Role: providers.RoleTool, ToolCallID: c.call.ID, Content: c.result()})
+			result := c.result()
+			if c.quotes && !quotes {
+				result = message.In(r.turn.Lang, "agent/call-quoted")
+			}
+			results = append(results, providers.Message{Role: providers.RoleTool, ToolCallID: c.call.ID, Content: result})
 		}
 		if m.Content == "" && len(m.ToolCalls) == 0 {
 			continue

@@ -87,8 +87,12 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	for _, w := range warnings {
 		log.Warn("config", "warning", w)
 	}
+	own, err := os.Executable()
+	if err != nil {
+		log.Warn("documents are read by the server itself", "err", err)
+	}
 	program, err := app.Build(ctx, cfg, app.Options{
-		Data: f.data, Profiles: f.pprof, Banner: stdout, Terminal: isTerminal(stdout), Log: log, Check: f.check, NoConsoleSettings: f.bare, Collector: garbage.Tune(),
+		Data: f.data, Program: own, Profiles: f.pprof, Banner: stdout, Terminal: isTerminal(stdout), Log: log, Check: f.check, NoConsoleSettings: f.bare, Collector: garbage.Tune(),
 	})
 	if err != nil {
 		return err

@@ -48,7 +48,10 @@ type crew struct {
 	now     *config.Config    // with the agents that people have made
 	trouble map[string]string // why one of them is not used, by name
 
+	wasDeleted func(ctx context.Context, name string) (bool, error) // whether people have deleted the agent of a name that is not there
+
 	changed chan struct{} // room for one: phrases are to be spoken ahead
+	look    func()        // at the documents of agents, which may be others; nil: nobody does
 	told    func()        // of pages, when agents or whom devices have may be others; nil: nobody is
 }
 
@@ -62,6 +65,10 @@ func openCrew(ctx context.Context, cfg *config.Config, stored *store.Store, text
 		records = storedAgents{stored}
 	}
 	c := &crew{cfg: cfg, texts: texts, log: log, changed: make(chan struct{}, 1)}
+	c.wasDeleted = func(context.Context, string) (bool, error) { return true, nil }
+	if stored != nil {
+		c.wasDeleted = stored.Agents.Deleted
+	}
 	var err error
 	if c.roster, err = roster.Open(ctx, roster.Options{Records: records, Users: c, Log: log}); err != nil {
 		return nil, err
@@ -166,6 +173,9 @@ func (c *crew) take(cfg, all *config.Config, trouble, docs map[string]string, ma
 	c.mu.Unlock()
 	c.docs = docs
 	c.setAgents(castOf(all, c.texts, made.Agents))
+	if c.look != nil {
+		c.look()
+	}
 	before.Release()
 	c.Given()
 }

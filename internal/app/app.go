@@ -36,6 +36,7 @@ import (
 	"xiaozhi/internal/contact/excerpt"
 	"xiaozhi/internal/contact/watch"
 	"xiaozhi/internal/doctor"
+	"xiaozhi/internal/documents"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/fleet"
 	"xiaozhi/internal/garbage"
@@ -67,6 +68,8 @@ type Options struct {
 	Terminal bool         // Banner is read by people only, so it may show the admin token
 	Log      *slog.Logger // takes everything else
 	Check    bool         // only the settings are looked at: nothing is opened that a running server has
+
+	Program string // file of this program, which is started to read documents; "": the server reads them itself
 
 	NoConsoleSettings bool               // what people have set in the console does not count
 	PasswordCost      account.Cost       // of passwords' hashes; zero: as much as account takes
@@ -210,7 +213,7 @@ func (a *App) assemble(ctx context.Context) error {
 		return err
 	}
 	reportWorld(a, cfg, tools.World)
-	songs := libraryOf(ctx, a, cfg)
+	songs := musicOf(ctx, a, cfg)
 	tools.Music, tools.Streams, tools.URLs = songs.Folder, songs, cfg.Tools.Music.URLs
 	o := conversationOptions(cfg, e, texts, a.log)
 	o.Prompt, a.cast, a.crew.shop = prompt, newCast(players), maker
@@ -220,6 +223,10 @@ func (a *App) assemble(ctx context.Context) error {
 	a.forces.reminders = book
 	a.outside.letters = officeOf(ctx, a.stored, a.life, a.log, letterChanged(a))
 	a.outside.known = memoriesOf(ctx, a)
+	if a.outside.library, err = libraryOf(ctx, a); err != nil {
+		return err
+	}
+	tools.Documents, a.cast.papers = documents.Passages{Library: a.outside.library}, a.outside.library.Has
 	if err := openQuiet(ctx, a); err != nil {
 		return err
 	}
@@ -299,17 +306,18 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 
 // web lets requests in: those of devices, which no mux may clean, and all others.
 type web struct {
-	front func(next http.Handler) http.Handler // the paths of devices
-	told  func(next http.Handler) http.Handler // for handlers that count by address: a trusted proxy says it
-	guard *access.Guard
-	from  func(r *http.Request) netip.Addr // whoever asks, as a trusted proxy says it
-	names []string                         // of this server
-	https *https
-	desk  *talk.Desk     // of pages that talk
-	more  []access.Route // of parts that know the program by small interfaces
-	lab   *lab.API       // what is tried beside the talks; nil without a store
-	talks *talks.Talks   // what was said, for pages and programs; nil without a store
-	stock agentStock     // what agents can be made of, where there is a store
+	front     func(next http.Handler) http.Handler // the paths of devices
+	told      func(next http.Handler) http.Handler // for handlers that count by address: a trusted proxy says it
+	guard     *access.Guard
+	from      func(r *http.Request) netip.Addr // whoever asks, as a trusted proxy says it
+	names     []string                         // of this server
+	https     *https
+	desk      *talk.Desk         // of pages that talk
+	more      []access.Route     // of parts that know the program by small interfaces
+	lab       *lab.API           // what is tried beside the talks; nil without a store
+	talks     *talks.Talks       // what was said, for pages and programs; nil without a store
+	documents func(agent string) // is told of other documents; nil: nobody is, since there are no pages
+	stock     agentStock         // what agents can be made of, where there is a store
 
 	console *console.Console // nil: there are no pages
 }

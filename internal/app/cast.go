@@ -45,12 +45,14 @@ type cast struct {
 	main atomic.Pointer[engines.Chains]
 	// assigned says which agent somebody gave to a device beside the settings.
 	assigned func(device string) roster.Given
+	// papers reports whether an agent has documents in which something can be looked up.
+	papers func(name string) bool
 	// revision is that of an agent that people have made; 0: the settings or a prompt make it.
 	revision func(name string) int
 }
 
 func newCast(p *personas) *cast {
-	c := &cast{assigned: func(string) roster.Given { return roster.Given{} }, revision: func(string) int { return 0 }}
+	c := &cast{assigned: func(string) roster.Given { return roster.Given{} }, papers: func(string) bool { return false }, revision: func(string) int { return 0 }}
 	c.main.Store(&engines.Chains{})
 	c.Replace(p)
 	return c
@@ -81,6 +83,9 @@ func (c *cast) Of(device, name string) (persona, bool) {
 		p.Given = agent.Given{Agent: d.Agent, Times: given.Times}
 	}
 	p.Revision = c.revision(p.Name)
+	if !c.papers(p.Name) {
+		p.Deny = withoutPapers(p.Deny)
+	}
 	p.Record = recordOf(cmp.Or(d.Record, string(p.Record), all.sound))
 	p.Language, p.Voice = text.TagOf(cmp.Or(first, second)), cmp.Or(voice, other)
 	p.RealtimeVoice = p.Voice // if it is one of that service's
@@ -192,3 +197,6 @@ func (a condition) chains() engines.States {
 		}
 	}, a.crew.left())
 }
+
+// withoutPapers returns what is denied where nothing can be looked up in documents.
+func withoutPapers(deny []string) []string { return slices.Concat(deny, local.DocumentTools()) }

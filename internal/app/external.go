@@ -61,8 +61,8 @@ func reportWorld(a *App, cfg *config.Config, w local.World) {
 	}
 }
 
-// libraryOf makes the music folder and the stations. What plays ends with the program.
-func libraryOf(ctx context.Context, a *App, cfg *config.Config) *world.Library {
+// musicOf makes the music folder and the stations. What plays ends with the program.
+func musicOf(ctx context.Context, a *App, cfg *config.Config) *world.Library {
 	playing, stop := context.WithCancel(context.WithoutCancel(ctx)) // replies are played out after a signal
 	a.life.atEnd(stop)
 	return world.NewLibrary(playing, cfg.Tools.Music, a.options.Data, stream.Options{Log: a.log})

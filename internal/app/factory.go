@@ -12,6 +12,7 @@ import (
 	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/agent/feature/basics"
 	"xiaozhi/agent/feature/job"
+	"xiaozhi/agent/feature/lookup"
 	"xiaozhi/agent/feature/mail"
 	"xiaozhi/agent/feature/music"
 	"xiaozhi/agent/feature/recall"
@@ -260,7 +261,7 @@ func (c *conversation) States() map[string]map[string]any {
 // Call runs a tool as a call of the device's model would be, in its time zone.
 func (c *conversation) Call(ctx context.Context, call mcp.Call) (mcp.ActionResponse, string) {
 	info := mcp.InfoFrom(ctx)
-	info.Zone = c.zone()
+	info.Zone, info.Agent = c.zone(), c.Persona().Name
 	return c.Device.Call(mcp.WithInfo(ctx, info), call)
 }
 
@@ -278,6 +279,9 @@ func features(reminders *alarm.Book, letters *mail.Office, songs music.Library, 
 	}
 	if known != nil {
 		all = append(all, recall.Feature{Book: known})
+	}
+	for _, tool := range local.DocumentTools() {
+		all = append(all, lookup.Feature{Tool: tool})
 	}
 	return all
 }

@@ -100,6 +100,7 @@ func (s strangers) spareOwn(p *agent.Persona) {
 		p.LLM = s.spare(p.LLM)
 	}
 	p.Realtime = s.spareDuplex(p.Realtime)
+	p.Deny = withoutPapers(p.Deny) // which are those of the household
 }
 
 // spare returns a model that all of them together may ask only so often.

@@ -25,6 +25,7 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/toolcount"
+	"xiaozhi/knowledge"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/gateway"
@@ -44,6 +45,7 @@ type outside struct {
 	named   func(id string) string // what a device is called now, which may be another name than when it connected
 	quiet   *quiet.Mode            // whether devices say what nobody has asked for; set before devices connect
 	known   *memory.Book           // what is remembered of people; nil: nothing is
+	library *knowledge.Library     // of the documents of agents; set before devices connect
 	letters *mail.Office           // what devices are to be told, connected or not; set before devices connect
 	given   func(name string) bool // whether a device, connected or not, is called so
 }

@@ -6,17 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/agent/feature/mail"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/documents"
 	"xiaozhi/internal/letters"
 	"xiaozhi/internal/memories"
 	"xiaozhi/internal/quiet"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/uptime"
 	"xiaozhi/internal/wire"
+	"xiaozhi/knowledge"
 	"xiaozhi/memory"
 	"xiaozhi/providers"
 	"xiaozhi/store"
@@ -77,6 +83,72 @@ func memoriesOf(ctx context.Context, a *App) *memory.Book {
 	a.forgetting.also(atOnce(book.Refresh))
 	a.life.later(func(context.Context) error { book.Start(); return nil })
 	return book
+}
+
+// Folders of the data folder that hold documents.
+const (
+	knowledgeFolder = "knowledge"         // a folder for each agent that people make there
+	incomingFolder  = "knowledge-uploads" // what was uploaded, until it is read
+)
+
+// libraryOf makes the library of the documents of agents. What they say is kept in a database, or in memory if there is none: then
+// nothing can be uploaded.
+func libraryOf(ctx context.Context, a *App) (*knowledge.Library, error) {
+	data, err := filepath.Abs(a.options.Data)
+	if err != nil {
+		return nil, err
+	}
+	o := knowledge.Options{
+		Store: knowledge.NewMemory(), NewID: store.NewID, Read: documents.Reader(a.options.Program, filepath.Join(data, "cache", "pdf")), Log: a.log,
+		Folders: func() map[string][]string { return foldersOf(a.crew, data) },
+		Gone:    a.crew.deleted,
+		Changed: func(agent string) {
+			if a.web.documents != nil {
+				a.web.documents(agent)
+			}
+		},
+	}
+	if a.stored != nil {
+		o.Store, o.Incoming = documents.New(a.stored.Documents), filepath.Join(data, incomingFolder)
+	}
+	library, err := knowledge.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	a.crew.look = library.Look
+	a.life.atEnd(library.Close)
+	a.life.later(func(context.Context) error { library.Start(); return nil })
+	return library, nil
+}
+
+// foldersOf returns the folders of documents of all agents: those that the settings name, else the one in the data folder that is
+// called like the agent, if it is there.
+func foldersOf(c *crew, data string) map[string][]string {
+	all, cfg := map[string][]string{}, c.settings()
+	for _, name := range c.Names() {
+		for _, folder := range cfg.Agents[name].Knowledge {
+			if folder, err := filepath.Abs(folder); err == nil {
+				all[name] = append(all[name], folder)
+			}
+		}
+		if len(all[name]) > 0 || !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) {
+			continue
+		}
+		own := filepath.Join(data, knowledgeFolder, name)
+		if info, err := os.Stat(own); err == nil && info.IsDir() {
+			all[name] = []string{own}
+		}
+	}
+	return all
+}
+
+// deleted reports whether an agent is not there because people have deleted it: its documents go with it. One that the settings do not
+// name any more may come back.
+func (c *crew) deleted(ctx context.Context, name string) (bool, error) {
+	if _, there := c.roster.Get(name); there || slices.Contains(c.Names(), name) {
+		return false, nil
+	}
+	return c.wasDeleted(ctx, name)
 }
 
 // openQuiet opens quiet mode as it was left, after the office of letters, which wait for its end.

@@ -100,6 +100,7 @@ var rules = []rule{
 	{"agent/feature", "agent/think agent/turn mcp mcp/router providers internal/text/...", "what conversation and plug-ins know of one another"},
 	{"agent/feature/*", "agent/feature agent/think agent/turn mcp mcp/router providers internal/text/...", "a plug-in knows its host, not the conversation"},
 	{"agent/feature/recall", "memory agent/feature agent/think mcp providers internal/text/...", "what is remembered, told to models"},
+	{"agent/feature/lookup", "agent/feature agent/think mcp/router internal/text/...", "models are told of what they can look up"},
 	{"agent/feature/alarm/storetest", "agent/feature/alarm internal/text", "the contract that every store of reminders meets"},
 	{"agent/record", "agent/... mcp/... audio providers", "a recording knows the contracts of a conversation only"},
 
@@ -117,7 +118,7 @@ var rules = []rule{
 	{"internal/fleet", "agent/turn connection/identity internal/contact internal/text/message", "what devices do now: it changes nothing"},
 	{"internal/certificate", "internal/private internal/text/message", "what browsers are shown by HTTPS: it knows no server"},
 	{"internal/memories", "memory internal/text store", "what is remembered, in the store"},
-	{"internal/documents", "knowledge knowledge/reader store", "what documents say, in the store"},
+	{"internal/documents", "knowledge knowledge/apart knowledge/reader mcp/local store", "what joins the documents of agents with the store, what reads them and the tool"},
 	{"internal/letters", "agent/feature/mail internal/text store", "what devices are to be told in the store"},
 	{"internal/quiet", "store", "whether devices are quiet, whoever asks"},
 	{"internal/recording", "audio audio/file store", "the sound of turns on the disk"},

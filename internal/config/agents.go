@@ -34,6 +34,7 @@ type Persona struct {
 	Record    string      `koanf:"record"`     // off, user, both or "": that of all
 	WakeWords []string    `koanf:"wake_words"` // empty: those of all
 	ExitWords []string    `koanf:"exit_words"` // empty: those of all
+	Knowledge []string    `koanf:"knowledge"`  // folders of documents; empty: the one in the data folder that is called like the agent
 
 	Place string `koanf:"-"` // where it is set, for people; "": not in the settings
 }
@@ -84,7 +85,11 @@ func (c *Config) ReadAgent(name string, doc []byte, prompts []string) (Persona, 
 			return p, fmt.Errorf("decode the agent %s: %w", name, err)
 		}
 	}
-	checker{found, prompts, nil, knownTypes()}.checkPersona(c, name, p)
+	ch := checker{found, prompts, nil, knownTypes()}
+	ch.checkPersona(c, name, p)
+	if len(p.Knowledge) > 0 { // else whoever may change an agent could have it read any file
+		ch.bad(append(at, "knowledge"), "config/knowledge-file")
+	}
 	for _, problem := range found.problems {
 		if e, ok := errors.AsType[*Error](problem); ok {
 			e.Place = ""
@@ -196,8 +201,31 @@ func (ch checker) checkPersona(c *Config, name string, p Persona) {
 	ch.checkChain(c, p.TTS, roleTTS, at(roleTTS)...)
 	ch.checkChain(c, p.Vision, roleVLM, at(roleVLM)...)
 	ch.checkChain(c, p.Realtime, roleRealtime, at(roleRealtime)...)
+	checkFolders(ch, p.Knowledge, at("knowledge")...)
 	ch.checkVoiceOf(c, p, at("voice")...)
 	checkVoiceThere(ch, c, p.Voice, p.Realtime, at("voice")...)
+}
+
+// maxFolders is how many folders of documents an agent may have.
+const maxFolders = 32
+
+// checkFolders reports folders that are none, or too many. Whether they are there is looked at while the server runs: a disk
+// may come later.
+func checkFolders(ch checker, folders []string, at ...string) {
+	if len(folders) > maxFolders {
+		ch.bad(at, "config/knowledge-many", len(folders), maxFolders)
+	}
+	seen := map[string]bool{}
+	for _, f := range folders {
+		switch clean := filepath.Clean(f); {
+		case strings.TrimSpace(f) == "":
+			ch.bad(at, "config/knowledge-empty")
+		case seen[clean]:
+			ch.bad(at, "config/knowledge-twice", f)
+		default:
+			seen[clean] = true
+		}
+	}
 }
 
 // maxPromptText is how long a prompt may be that stands in the settings, in bytes.

@@ -27,6 +27,7 @@ func TestReadAgent(t *testing.T) {
 		`{"tools":{"allow":["clock","exitt"]}}`:  "agents.bob.tools.allow: there is no tool exitt (did you mean exit?)",
 		`{"memory":"never"}`:                     "agents.bob.memory: ",
 		`{"voice":`:                              "not valid YAML",
+		`{"knowledge":["/etc"]}`:                 "agents.bob.knowledge: folders are named in the files of settings only",
 		`{"prompt_text":" \n\t"}`:                "agents.bob.prompt_text: the text is empty / ",
 		`{"prompt_text":"a","prompt":"default"}`: "agents.bob.prompt_text: the prompt default is named beside it; keep one of the two / ",
 		`{"prompt_text":"` + strings.Repeat("x", 32<<10+1) + `"}`: "agents.bob.prompt_text: the text is 32769 bytes long, which is more than 32768 / ",

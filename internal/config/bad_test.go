@@ -20,6 +20,7 @@ func TestBadFiles(t *testing.T) {
 		"agents_no_prompt":              ":2: agents.anna.prompt: there is no prompt storytelle (did you mean storyteller?)",
 		"agents_unknown_key":            ":3: unknown key agents.anna.langauge (did you mean agents.anna.language?)",
 		"agents_memory":                 `:2: agents.anna.memory: "always" is none of: keep, summary, talk, forget`,
+		"agents_knowledge":              ":2: agents.anna.knowledge: the folder ./papers stands there twice / 文件夹 ./papers 写了两次",
 		"agents_no_tool":                ":2: agents.anna.tools.deny: there is no tool play_musik (did you mean play_music?) / 没有 play_musik 这个工具（是 play_music 吗？）",
 		"agents_no_voice":               ":2: agents.anna.voice: there is no voice sltt in the chain local (did you mean slt?)",
 		"agents_reserved":               `:2: agents.original: "original" cannot be the name of an agent`,

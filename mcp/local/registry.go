@@ -17,6 +17,7 @@ type entry struct {
 	handler Handler
 
 	readOnly bool                         // it changes nothing
+	quotes   bool                         // its results quote texts of strangers
 	destroys bool                         // somebody must say yes to it
 	stream   string                       // the group it is listed under outward
 	when     func(device []mcp.Tool) bool // it is offered beside these tools of the device; nil: always
@@ -46,7 +47,7 @@ const noArguments = `{"type":"object","properties":{}}`
 func registry(o Options) []entry {
 	const wait, control = mcp.ToolWait, mcp.ToolSystemCtl
 	c, out, r, p := clock{o.Now}, outside{o.World, o.Log}, roles(slices.Clone(o.Roles)), player{o.Music, o.Streams, o.Log}
-	v, b := volume(), brightness()
+	v, b, d := volume(), brightness(), papers{o.Documents, o.Log}
 	noMusic := o.Music == nil
 	return slices.DeleteFunc([]entry{
 		{name: "get_current_time", stream: "time", runs: wait, handler: c.currentTime, readOnly: true},
@@ -67,6 +68,8 @@ func registry(o Options) []entry {
 		{name: "recall_memory", stream: "memory", runs: wait, handler: memory(mcp.MemoryRecall), readOnly: true, off: !o.Memory},
 		{name: "forget_memory", stream: "memory", runs: wait, handler: memory(mcp.MemoryForget), off: !o.Memory},
 		{name: "erase_memory", stream: "memory", runs: wait, handler: memory(mcp.MemoryForgetAll), destroys: true, off: !o.Memory},
+
+		{name: "search_documents", stream: "knowledge", runs: wait, handler: d.search, readOnly: true, quotes: true, off: o.Documents == nil},
 
 		{name: "set_timer", stream: "timer", runs: control, handler: c.setTimer},
 		{name: "set_reminder", stream: "timer", runs: control, handler: c.setReminder},
@@ -124,6 +127,7 @@ func (e entry) tool(d definition) mcp.Tool {
 		Annotations: e.annotations(),
 		When:        e.when,
 		Stream:      e.stream,
-		NeedsDevice: e.stream == "device" || e.stream == "memory" || e.runs == mcp.ToolSystemCtl || e.runs == mcp.ToolChangeSysPrompt,
+		Quotes:      e.quotes,
+		NeedsDevice: e.stream == "device" || e.stream == "memory" || e.stream == "knowledge" || e.runs == mcp.ToolSystemCtl || e.runs == mcp.ToolChangeSysPrompt,
 	}
 }

@@ -32,6 +32,8 @@ type Options struct {
 	Streams Streams // nil: there are no stations
 	URLs    bool    // a model may have addresses played that it knows
 	Memory  bool    // something can be remembered for good
+
+	Documents Documents // nil: nothing can be looked up in documents
 }
 
 // Source is the server's own tools, as an mcp.Source. One serves all devices.

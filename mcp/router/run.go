@@ -301,15 +301,18 @@ func (j *job) record(r mcp.ActionResponse) {
 		attrs = append(attrs, "refusal", rec.Refusal)
 	}
 	if rt.options.Words {
-		rec.Arguments, rec.Result = summary(p.Arguments), resultSummary(text, maxKeptResult)
+		rec.Arguments = summary(p.Arguments)
+		if !p.Offer.Tool.Quotes {
+			rec.Result = resultSummary(text, maxKeptResult)
+		}
 		attrs = append(attrs, "arguments", rec.Arguments)
 	}
 	if !rec.Started.IsZero() {
 		attrs = append(attrs, "started", rec.Started)
 	}
 	rt.log.Info("tool call", append(attrs, "took", rec.Took, "size", len(text))...)
-	if p.Invalid != "" && !rt.options.Words {
-		text = "" // it quotes the arguments
+	if p.Invalid != "" && !rt.options.Words || p.Offer.Tool.Quotes {
+		text = "" // it quotes the arguments, or what is not to be kept
 	}
 	rt.log.Debug("tool result", "tool", rec.Tool, "call_id", rec.CallID, "result", resultSummary(text, maxResultSummary))
 	if rt.options.Record != nil {

@@ -20,6 +20,7 @@ func (r request) help() (providers.Delta, bool) {
 		{phraseCanBattery, r.has(func(t tool) bool { _, ok := teller([]tool{t}, intent{act: actBattery}); return ok })},
 		{phraseCanPlay, r.has(isPlayer)},
 		{phraseCanLook, r.has(func(t tool) bool { _, _, ok := camera([]tool{t}); return ok })},
+		{phraseCanRead, r.has(isLibrary)},
 		{phraseCanSwitch, r.has(func(t tool) bool { return t.has("on", "off", "open", "close") && t.free() })},
 	} {
 		if can.is {

@@ -54,7 +54,7 @@ func newHome(t *testing.T, lang text.Lang) *home {
 		}
 	}
 	now := func() time.Time { return householdTime }
-	own := local.New(local.Options{Now: now, Music: local.NewMusic(dir, "Radio Six", "音乐之声"), World: outside(t, lang), Memory: true})
+	own := local.New(local.Options{Now: now, Music: local.NewMusic(dir, "Radio Six", "音乐之声"), World: outside(t, lang), Memory: true, Documents: shelf{}})
 	things := house(t, lang)
 	for _, s := range []mcp.Source{own, things} {
 		if err := s.Start(t.Context()); err != nil {
@@ -164,7 +164,7 @@ func (h *home) offers() []providers.ToolSpec {
 // run makes a call as a turn does.
 func (h *home) run(call providers.ToolCall) mcp.Outcome {
 	h.calls = append(h.calls, call.Name+" "+call.Arguments)
-	info := mcp.Info{Language: string(h.lang), Zone: householdTime.Location()}
+	info := mcp.Info{Agent: "home", Language: string(h.lang), Zone: householdTime.Location()}
 	p, refused := h.router.Prepare(mcp.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments, Language: string(h.lang)})
 	if refused != nil {
 		return refused.Outcome(string(h.lang))

@@ -64,6 +64,8 @@ const (
 	actUnlearn  act = "unlearn"  // one thing that is remembered
 	actErase    act = "erase"    // everything that is remembered
 
+	actDocuments act = "documents" // what documents say about something
+
 	actExit   act = "exit"
 	actHello  act = "hello"
 	actThanks act = "thanks"

@@ -58,6 +58,10 @@ func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 		if spoken, ok := r.timers(theOnes(data, in, r.said)); ok {
 			return spoken, true
 		}
+	case actDocuments:
+		if said, ok := r.quote(in, data); ok {
+			return said, true
+		}
 	case actCancel, actCancelAll:
 		if spoken, ok := r.which(res.text); ok {
 			return spoken, true

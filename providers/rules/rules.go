@@ -117,6 +117,7 @@ const (
 	phraseCanBattery      = "rules_can_battery"      //
 	phraseCanPlay         = "rules_can_play"         //
 	phraseCanLook         = "rules_can_look"         //
+	phraseCanRead         = "rules_can_read"         //
 	phraseCanSwitch       = "rules_can_switch"       //
 	phraseTime            = "rules_time"             // {time}
 	phraseDate            = "rules_date"             // {date} {weekday}
@@ -146,6 +147,8 @@ const (
 	phraseItIsTime        = "rules_it_is_time"       // what a reminder of nothing says
 	phraseGetUp           = "rules_get_up"           // what an alarm in the morning says
 	phraseNoPhoto         = "rules_no_photo"         //
+	phraseNoDocuments     = "rules_no_documents"     //
+	phraseDocumentSays    = "rules_document_says"    // {source} {text}
 	phraseHello           = "rules_hello"            // {name}
 	phraseThanks          = "rules_thanks"           //
 	phraseWho             = "rules_who"              // {name}

@@ -140,6 +140,8 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.memory("about", in.slots["about"], "forget", "memory")
 	case actErase:
 		return r.memory("", "", "erase")
+	case actDocuments:
+		return r.lookUp(in)
 	case actForget:
 		if t, ok := find(r.tools, func(t tool) bool { return t.has("forget") && !t.has("memory") && t.free() }); ok {
 			return r.call(t, nil)
