@@ -36,7 +36,6 @@ import (
 	"xiaozhi/internal/contact/excerpt"
 	"xiaozhi/internal/contact/watch"
 	"xiaozhi/internal/doctor"
-	"xiaozhi/internal/documents"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/fleet"
 	"xiaozhi/internal/garbage"
@@ -223,10 +222,9 @@ func (a *App) assemble(ctx context.Context) error {
 	a.forces.reminders = book
 	a.outside.letters = officeOf(ctx, a.stored, a.life, a.log, letterChanged(a))
 	a.outside.known = memoriesOf(ctx, a)
-	if a.outside.library, err = libraryOf(ctx, a); err != nil {
+	if err := openLibrary(ctx, a, &tools); err != nil {
 		return err
 	}
-	tools.Documents, a.cast.papers = documents.Passages{Library: a.outside.library}, a.outside.library.Has
 	if err := openQuiet(ctx, a); err != nil {
 		return err
 	}

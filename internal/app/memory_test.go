@@ -45,6 +45,7 @@ type script struct {
 	tts     []providertest.Speech
 	replace func(h *harness, o *agent.Options) // puts other engines in the place of the fakes; nil: none
 	data    string                             // folder of a store; "": nothing outlives the program
+	papers  bool                               // there are documents
 }
 
 // inMemory runs f with a harness in a bubble, which ends only when all goroutines have.
@@ -106,6 +107,11 @@ func (h *harness) build(e script) {
 	own, err := localTools(cfg, h.app.crew.roles(h.app.cast.now.Load()))
 	if err != nil {
 		h.t.Fatal(err)
+	}
+	if e.papers {
+		if err := openLibrary(h.t.Context(), h.app, &own); err != nil {
+			h.t.Fatal(err)
+		}
 	}
 	if err := h.app.join(h.t.Context(), o, own, secret.Sources{}, &pictures{texts: set, log: log}); err != nil {
 		h.t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"xiaozhi/internal/uptime"
 	"xiaozhi/internal/wire"
 	"xiaozhi/knowledge"
+	"xiaozhi/mcp/local"
 	"xiaozhi/memory"
 	"xiaozhi/providers"
 	"xiaozhi/store"
@@ -91,12 +92,12 @@ const (
 	incomingFolder  = "knowledge-uploads" // what was uploaded, until it is read
 )
 
-// libraryOf makes the library of the documents of agents. What they say is kept in a database, or in memory if there is none: then
-// nothing can be uploaded.
-func libraryOf(ctx context.Context, a *App) (*knowledge.Library, error) {
+// openLibrary makes the library of the documents of agents, with the tool that looks into them. What they say is kept in a database, or
+// in memory if there is none: then nothing can be uploaded.
+func openLibrary(ctx context.Context, a *App, tools *local.Options) error {
 	data, err := filepath.Abs(a.options.Data)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o := knowledge.Options{
 		Store: knowledge.NewMemory(), NewID: store.NewID, Read: documents.Reader(a.options.Program, filepath.Join(data, "cache", "pdf")), Log: a.log,
@@ -113,12 +114,13 @@ func libraryOf(ctx context.Context, a *App) (*knowledge.Library, error) {
 	}
 	library, err := knowledge.Open(ctx, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a.crew.look = library.Look
+	a.crew.look, a.outside.library = library.Look, library
+	tools.Documents, a.cast.papers = documents.Passages{Library: library}, library.Has
 	a.life.atEnd(library.Close)
 	a.life.later(func(context.Context) error { library.Start(); return nil })
-	return library, nil
+	return nil
 }
 
 // foldersOf returns the folders of documents of all agents: those that the settings name, else the one in the data folder that is
