@@ -15,6 +15,7 @@ import (
 	"xiaozhi/console/conversations"
 	"xiaozhi/console/devices"
 	"xiaozhi/console/doctor"
+	"xiaozhi/console/documents"
 	"xiaozhi/console/live"
 	"xiaozhi/console/overview"
 	"xiaozhi/console/people"
@@ -43,6 +44,7 @@ type Parts struct {
 
 	Overview overview.Options
 	Agents   agents.Options
+	Papers   documents.Options
 	Trials   trials.Options
 	Doctor   doctor.Source
 	Setup    setup.Source
@@ -81,6 +83,7 @@ var drawn = sync.OnceValues(func() (*ui.Site, error) {
 		people.Files,
 		devices.Files,
 		agents.Files,
+		documents.Files,
 		trials.Files,
 		conversations.Files,
 		talk.Files, talk.Scripts, waterfall.Files,
@@ -108,6 +111,7 @@ func New(p Parts) (*Console, error) {
 		people.New(site, door, p.People),
 		devices.New(site, door, p.Devices),
 		agents.New(site, p.Agents),
+		documents.New(site, p.Papers),
 		trials.New(site, p.Trials),
 		conversations.New(site, p.Talks),
 		talk.New(site, p.Talk),

@@ -64,6 +64,7 @@ func (d *Document) Uploaded() bool { return d.Folder == "" }
 // Bounds of documents. What is beyond is left out, and said so.
 const (
 	MaxDocuments = 5000      // of an agent
+	maxWaiting   = 100       // uploads of an agent that were not read yet
 	maxName      = 200       // bytes of the name of an upload
 	maxIndexes   = 192 << 20 // bytes of the indexes of all agents
 )
@@ -73,6 +74,7 @@ var (
 	ErrUnknown  = errors.New("there is no such document")
 	ErrInFolder = errors.New("the document is a file of a folder: it goes when the file is deleted there")
 	ErrTooMany  = errors.New("the agent has too many documents")
+	ErrBusy     = errors.New("too many uploads wait to be read")
 	ErrNowhere  = errors.New("without a database uploads cannot be kept")
 	ErrLarge    = errors.New("the document is too large")
 	ErrEmpty    = errors.New("the document is empty")

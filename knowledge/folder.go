@@ -21,7 +21,7 @@ import (
 
 // Bounds of a look at a folder.
 const (
-	maxEntries = 100_000          // files and folders
+	MaxEntries = 100_000          // files and folders
 	maxLevels  = 24               // of folders within one another
 	listed     = 500              // entries of a folder that are read at once
 	settles    = 3 * time.Second  // a file that has just been changed may still be written
@@ -30,11 +30,11 @@ const (
 	maxPath    = 1000             // bytes of the path of a file in its folder
 )
 
-// errTooMany ends a look at a folder that has more than maxEntries.
-var errTooMany = fmt.Errorf("there are more than %d files: what is beyond is not read", maxEntries)
+// ErrManyFiles says that a folder has more files than are looked at.
+var ErrManyFiles = fmt.Errorf("there are more than %d files: what is beyond is not read", MaxEntries)
 
-// errName says that the name of a file is not Unicode.
-var errName = errors.New("names of files are not in UTF-8: they are left out")
+// ErrFileName says that the name of a file is not Unicode.
+var ErrFileName = errors.New("names of files are not in UTF-8: they are left out")
 
 // file is one that may be a document, as a look has found it.
 type file struct {
@@ -364,8 +364,8 @@ func (v *view) folder(ctx context.Context, root *os.Root, dir string, level int)
 	for {
 		entries, err := in.ReadDir(listed)
 		for _, e := range entries {
-			if v.entries++; v.entries > maxEntries {
-				v.trouble(errTooMany)
+			if v.entries++; v.entries > MaxEntries {
+				v.trouble(ErrManyFiles)
 				v.unread = append(v.unread, ".") // nobody knows what is gone
 				return
 			}
@@ -403,7 +403,7 @@ func (v *view) entry(ctx context.Context, root *os.Root, name string, e fs.DirEn
 		v.others++
 		return
 	case !utf8.ValidString(name) || len(name) > maxPath:
-		v.trouble(errName)
+		v.trouble(ErrFileName)
 		return
 	}
 	info, err := root.Stat(name)

@@ -187,6 +187,9 @@ func (l *Library) discard(id string) {
 
 // volumes returns the indexes of an agent. It waits for those that are being made since the program has begun.
 func (l *Library) volumes(ctx context.Context, agent string) ([]volume, error) {
+	if !l.kept.has(agent) {
+		return nil, nil
+	}
 	select {
 	case <-l.loaded:
 	case <-ctx.Done():

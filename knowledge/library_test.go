@@ -278,7 +278,7 @@ func TestOddFiles(t *testing.T) {
 		if got := s.finds("home", "secret word"); got != "" {
 			t.Errorf("found %s", got)
 		}
-		if f := s.Folders("home")[0]; !errors.Is(f.Err, errName) {
+		if f := s.Folders("home")[0]; !errors.Is(f.Err, ErrFileName) {
 			t.Errorf("the folder: %+v", f)
 		}
 		s.taken()

@@ -50,6 +50,8 @@ func (l *Library) Upload(ctx context.Context, agent, by, name string, body io.Re
 		file = filepath.Join(l.o.Incoming, d.ID)
 	case len(all) >= MaxDocuments:
 		return Document{}, ErrTooMany
+	case len(slices.DeleteFunc(all, func(o Document) bool { return o.State != Waiting })) >= maxWaiting:
+		return Document{}, ErrBusy
 	}
 	if err := l.o.Store.Put(ctx, d, nil); err != nil {
 		return Document{}, fmt.Errorf("keep the upload: %w", err)

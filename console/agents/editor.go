@@ -13,6 +13,7 @@ import (
 
 	"xiaozhi/console/ui"
 	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
 	"xiaozhi/internal/lab"
 	"xiaozhi/internal/roster"
 	"xiaozhi/internal/text"
@@ -38,6 +39,7 @@ type editor struct {
 	Variables []string
 	Devices   []Device
 	Tries     bool // what is not saved can be tried
+	Documents bool // who looks may see those that it has
 
 	Preview  *lab.Prompt
 	Clip     *lab.VoiceRow
@@ -166,7 +168,8 @@ func (p *Page) editor(r *http.Request) (*editor, error) {
 		return nil, err
 	}
 	a.Trouble = p.trouble(r, a)
-	e := &editor{Agent: a, Base: a.Rev, Mine: mayChange(access.PersonOf(r), a), Here: here(name)}
+	who := access.PersonOf(r)
+	e := &editor{Agent: a, Base: a.Rev, Mine: mayChange(who, a), Here: here(name), Documents: who.Is(account.Owner) || a.Owner != "" && a.Owner == who.ID}
 	if a.Rev > 0 {
 		if e.Past, err = p.o.Book.Past(r, name); err == nil {
 			e.Shown, err = versions(r, e)

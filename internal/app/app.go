@@ -27,6 +27,7 @@ import (
 	"xiaozhi/connection/request"
 	"xiaozhi/connection/websocket"
 	"xiaozhi/console"
+	papers "xiaozhi/console/documents"
 	"xiaozhi/console/talk"
 	"xiaozhi/console/talks"
 	"xiaozhi/internal/access"
@@ -298,7 +299,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 	if err := openConsole(a, f, desk); err != nil {
 		return err
 	}
-	a.web.more = slices.Concat(a.web.lab.Routes(), desk.Programs(a.web.guard), pages(a))
+	a.web.more = slices.Concat(a.web.lab.Routes(), desk.Programs(a.web.guard), papers.Programs(papersOf(a)), pages(a))
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"xiaozhi/console/conversations"
 	"xiaozhi/console/devices"
 	doctorpage "xiaozhi/console/doctor"
+	"xiaozhi/console/documents"
 	"xiaozhi/console/overview"
 	"xiaozhi/console/people"
 	settingspage "xiaozhi/console/settings"
@@ -62,6 +63,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		},
 		Doctor: doctorOf{a}, Services: servicesOf(a), Settings: a.settings, Backups: backups,
 		Agents: agentpages.Options{Book: a.crew.api(a.web.guard, a.stored), Lab: a.web.lab.Lab, Stock: a.web.stock},
+		Papers: papersOf(a),
 		Tools:  desk,
 		Change: changing(a),
 		Trials: trialsOf(a),
@@ -89,6 +91,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		all.Changed(conversations.Topic, "")
 		all.Changed(conversations.TopicTurns, "")
 	})
+	a.web.documents = func(agent string) { all.Changed(documents.Topic, agent) }
 	a.crew.told = func() {
 		all.Changed(agentpages.AllTopic, "")
 		all.Changed(agentpages.OneTopic, "")
@@ -133,7 +136,7 @@ func explain(lang text.Lang, err error) string {
 	if refusal, ok := errors.AsType[*lab.RefusalError](err); ok {
 		return refusal.In(lang)
 	}
-	if words := settings.Explain(lang, err); words != "" {
+	if words := cmp.Or(settings.Explain(lang, err), documents.Explain(lang, err)); words != "" {
 		return words
 	}
 	id := cmp.Or(pairing.Reason(err), api.Reason(err))

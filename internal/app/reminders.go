@@ -14,6 +14,7 @@ import (
 
 	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/agent/feature/mail"
+	papers "xiaozhi/console/documents"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/documents"
 	"xiaozhi/internal/letters"
@@ -121,6 +122,11 @@ func openLibrary(ctx context.Context, a *App, tools *local.Options) error {
 	a.life.atEnd(library.Close)
 	a.life.later(func(context.Context) error { library.Start(); return nil })
 	return nil
+}
+
+// papersOf are the documents of agents, as pages and programs ask for them.
+func papersOf(a *App) papers.Options {
+	return papers.Options{Library: a.outside.library, Book: a.crew.api(a.web.guard, a.stored), Guard: a.web.guard}
 }
 
 // foldersOf returns the folders of documents of all agents: those that the settings name, else the one in the data folder that is

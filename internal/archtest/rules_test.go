@@ -141,6 +141,7 @@ var rules = []rule{
 	{"console/api", "agent/feature agent/feature/mail agent/feature/remote docs internal/access internal/account internal/directory internal/fleet internal/text/message", "routes for programs: it builds nothing"},
 	{"console/conversations", "console/live console/talks console/ui console/waterfall internal/account internal/access store", "what was said, as a page"},
 	{"console/agents", "console/live console/ui internal/account internal/access internal/lab internal/roster internal/text prompts", "agents as pages: what they are made of comes by interfaces"},
+	{"console/documents", "console/live console/ui internal/account internal/access internal/roster internal/text internal/text/message knowledge knowledge/reader", "documents of agents as pages, and for programs"},
 	{"console/trials", "console/agents console/live console/ui internal/account internal/access internal/lab internal/lru internal/text store", "trials as pages: who tries comes by interfaces; choices are those of the editor of agents"},
 	{"console/talks", "internal/account internal/access internal/text/... internal/lru audio audio/file store", "what people do with what was said"},
 	{"console/waterfall", "internal/text/... store", "a picture of a kept turn: pure"},
