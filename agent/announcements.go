@@ -46,7 +46,7 @@ func (q *announcements) add(a feature.Announcement) (id uint64, ok bool) {
 	if a.Asked { // what is held back takes no place from it
 		waiting = len(q.due())
 	}
-	if !a.Now && !a.Background && waiting >= limit {
+	if !a.Now && !a.First && !a.Background && waiting >= limit {
 		return 0, false
 	}
 	q.last++
@@ -58,6 +58,10 @@ func (q *announcements) add(a feature.Announcement) (id uint64, ok bool) {
 	at := len(q.waiting)
 	if !a.Background && at > 0 && q.waiting[at-1].Background {
 		at--
+	}
+	if a.First {
+		at = slices.IndexFunc(q.waiting, func(n announcement) bool { return !n.First })
+		at = max(at, 0)
 	}
 	q.waiting = slices.Insert(slices.Clone(q.waiting), at, n)
 	q.changed = true

@@ -97,6 +97,14 @@ func (h host) Forget(turn uint64) {
 	}
 }
 
+// Player returns the first feature that is one.
+func (h host) Player() feature.Player {
+	for p := range each[feature.Player](h.features) {
+		return p
+	}
+	return nil
+}
+
 func (h host) HandlerOf(name string) feature.Handler {
 	for in := range each[feature.Handling](h.features) {
 		if handler := in.Handler(name); handler != nil {

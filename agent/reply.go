@@ -220,6 +220,12 @@ func (r *reply) question() string {
 }
 
 func (r *reply) tell(ctx context.Context, n *announcement) error {
+	if n.Begin != nil {
+		if err := n.Begin(ctx); err != nil {
+			r.log.Warn("an announcement is not told", "err", err)
+			return nil
+		}
+	}
 	if n.sound != nil {
 		if err := r.answer.PlaySound(ctx, n.Title, n.sound); err != nil {
 			return err

@@ -48,9 +48,11 @@ func say(t *testing.T, s *Store, device string) {
 	for i := range 50 {
 		want(t, s.Reminders.Add(ctx, Reminder{ID: fmt.Sprint(device, i), DeviceID: device, Kind: "alert", State: "armed", DueAt: at(1), Text: word(i)}), nil)
 	}
-	want(t, s.Outbox.Add(ctx, Parcel{ID: device, DeviceID: device, Body: word(2), Source: "say", State: "waiting", At: at(1)}), nil)
+	parcel := Parcel{ID: device, Batch: device, DeviceID: device, Kind: "say", Body: word(2), Source: "say", State: "waiting", Answer: word(3), At: at(1)}
+	failed, err := s.Outbox.Add(ctx, []Parcel{parcel}, OutboxBounds{9, 9})
+	want(t, errors.Join(append(failed, err)...), nil)
 	want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: device, Agent: "a", Add: []Memory{{ID: device, Kind: FactMemory, Text: word(2), At: at(1)}}}), nil)
-	_, err := s.Devices.Edit(ctx, device, func(d *Device) error { d.Overrides = word(3); return nil })
+	_, err = s.Devices.Edit(ctx, device, func(d *Device) error { d.Overrides = word(3); return nil })
 	want(t, err, nil)
 	_, err = s.db.now.ExecContext(ctx, "INSERT INTO recordings (turn_id, side, path, ms, bytes, ends_at) VALUES ($1, 'user', $2, 1, 1, 1)", device+"-c-000001", "a/"+device+".ogg")
 	want(t, err, nil)

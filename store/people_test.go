@@ -355,24 +355,3 @@ func TestSecretsAndAudit(t *testing.T) {
 		}
 	})
 }
-
-func TestOutboxFates(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
-		ctx := t.Context()
-		addDevice(t, s, "m")
-		p := Parcel{ID: "p", DeviceID: "m", Body: "{}", Source: "api", NotBefore: at(0), State: "waiting", ByID: "u", At: at(0)}
-		want(t, s.Outbox.Add(ctx, p), nil)
-		want(t, s.Outbox.Add(ctx, Parcel{ID: "late", DeviceID: "m", Body: "{}", Source: "api", EndsAt: at(0), State: "waiting"}), nil)
-		want(t, s.Outbox.Add(ctx, Parcel{ID: "soon", DeviceID: "m", Body: "{}", Source: "api", NotBefore: time.Now().Add(time.Hour), State: "waiting"}), nil)
-		if all, err := s.Outbox.Waiting(ctx, "m", 10); err != nil || !reflect.DeepEqual(all, []Parcel{p}) {
-			t.Errorf("%+v %v", all, err)
-		}
-		heard := p
-		heard.State, heard.Tries, heard.DeliveredAt, heard.HeardChars = "heard", 1, at(1), 7
-		want(t, s.Outbox.Change(ctx, p, heard), nil)
-		want(t, s.Outbox.Change(ctx, p, heard), ErrConflict)
-		if n, err := s.Outbox.Expire(ctx); n != 1 || err != nil {
-			t.Error(n, err)
-		}
-	})
-}

@@ -2,10 +2,13 @@ package store
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"xiaozhi/internal/testall"
@@ -113,37 +116,46 @@ func TestManyReminders(t *testing.T) {
 	})
 }
 
-// TestOutbox: both engines keep parcels until they are over.
-func TestOutbox(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
-		ctx, now := t.Context(), time.Now().UTC().Truncate(time.Millisecond)
+// TestOutboxAdopts: what an earlier program has left is taken over, and what it was telling is over.
+func TestOutboxAdopts(t *testing.T) {
+	test := func(t *testing.T, o Options) {
+		before, files := o, fstest.MapFS{}
+		for name, file := range allOf(t) {
+			if name < "00007" {
+				files[name] = file
+			}
+		}
+		before.hooks.migrations = files
+		s, err := Open(t.Context(), before)
+		want(t, err, nil)
 		addDevice(t, s, "m")
-		for i, p := range []Parcel{
-			{ID: "a", EndsAt: now.Add(time.Hour)}, {ID: "b", EndsAt: now.Add(-time.Hour)}, {ID: "c", EndsAt: now.Add(time.Hour), NotBefore: now.Add(time.Minute)},
-		} {
-			p.DeviceID, p.Body, p.Source, p.State, p.At = "m", `{}`, "api", "waiting", now.Add(time.Duration(i-10)*time.Hour)
-			want(t, s.Outbox.Add(ctx, p), nil)
+		for i, state := range []string{"waiting", "telling", "heard", "cancelled"} {
+			_, err := s.db.exec(t.Context(), "INSERT INTO outbox (id, device_id, body, source, ends_at, state, tries, at) VALUES ($1, 'm', '{}', 'api', $2, $3, 1, $4)",
+				state, time.Now().Add(time.Hour).UnixMilli(), state, at(i).UnixMilli())
+			want(t, err, nil)
 		}
-		want(t, s.Outbox.Add(ctx, Parcel{ID: "x", DeviceID: "nobody", Body: "{}", Source: "api", State: "waiting"}), ErrNotFound)
-		waiting, err := s.Outbox.Waiting(ctx, "m", 9)
-		if n, e := s.Outbox.Open(ctx, "m"); len(waiting) != 1 || waiting[0].ID != "a" || err != nil || n != 2 || e != nil {
-			t.Errorf("%+v %v, %d open %v", waiting, err, n, e)
+		want(t, s.Close(), nil)
+		if s, err = Open(t.Context(), o); err != nil {
+			t.Fatal(err)
 		}
-		told := waiting[0]
-		told.State, told.Tries, told.DeliveredAt, told.HeardChars = "telling", 1, now, 7
-		want(t, s.Outbox.Change(ctx, waiting[0], told), nil)
-		want(t, s.Outbox.Change(ctx, waiting[0], told), ErrConflict)
-		if p, err := s.Outbox.Get(ctx, "a"); fmt.Sprint(p) != fmt.Sprint(told) || err != nil {
-			t.Errorf("%+v %v, want %+v", p, err, told)
+		defer s.Close()
+		all, err := s.Outbox.List(t.Context(), ParcelQuery{})
+		var got []string
+		for _, p := range all {
+			got = append(got, fmt.Sprint(p.ID, " ", p.Batch, " ", p.Kind, " ", p.State, " ", p.Reason, " ", p.DueAt.Equal(p.At)))
 		}
-		if n, err := s.Outbox.Expire(ctx); n != 1 || err != nil {
-			t.Errorf("%d expired, %v", n, err)
+		if got := strings.Join(got, ", "); err != nil || got != "cancelled cancelled say cancelled withdrawn true, heard heard say heard  true, "+
+			"telling telling say cancelled lost true, waiting waiting say waiting  true" {
+			t.Error(got, err)
 		}
-		if n, err := s.Outbox.Purge(ctx, now.Add(-9*time.Hour-time.Minute)); n != 1 || err != nil {
-			t.Errorf("%d deleted, %v", n, err)
-		}
-		if all, err := s.Outbox.List(ctx, "m", Page{}); len(all) != 2 || all[0].ID != "c" || err != nil {
-			t.Errorf("%+v %v", all, err)
-		}
-	})
+	}
+	t.Run("sqlite", func(t *testing.T) { test(t, Options{Path: filepath.Join(t.TempDir(), "x.db")}) })
+	t.Run("postgres", func(t *testing.T) { test(t, Options{URL: postgresURL(t)}) })
+}
+
+// allOf returns the migrations of the program.
+func allOf(t *testing.T) fstest.MapFS {
+	files, _ := nextSchema(t)
+	delete(files, "99999_next.sql")
+	return files
 }

@@ -100,6 +100,13 @@ type Lasting interface {
 	End()
 }
 
+// Player is an [Instance] that plays songs for others.
+type Player interface {
+	// Play plays a song in the background, in place of another one. urgent: in quiet mode too. told is called once when it is over,
+	// at the latest by Detach, unless an error is returned.
+	Play(id, title string, urgent bool, told func(Told)) error
+}
+
 // Calls is an [Instance] that takes the calls which outlast their turn. Its methods
 // may be called at any time.
 type Calls interface {
@@ -158,6 +165,8 @@ type Host interface {
 	Ended() bool
 	// HandlerOf returns the handler of a name, of whichever feature; nil: there is none.
 	HandlerOf(name string) Handler
+	// Player returns what plays songs; nil: nothing does.
+	Player() Player
 }
 
 // Why a conversation does not do what is asked of it.
@@ -191,11 +200,14 @@ type Announcement struct {
 
 	Asked      bool // a person wants it, now or at this time: it is told in quiet mode too
 	Now        bool // at once: a reply that is going on is cut
+	First      bool // before all that waits
 	Owed       bool // it can wait nowhere else: more of its kind may wait
 	Background bool // music: everything else is told before it and cuts it; only one may wait
 	Resumes    bool // of Background: it was begun before
 	SoundTells bool // Sound says it all: once it was heard, nothing is repeated
 
+	// Begin is called by the turn before anything is heard, and may wait; an error: nothing is said. nil: it begins at once.
+	Begin func(ctx context.Context) error
 	// Done is told once how it ended; nil: what was not heard at all is told again.
 	Done func(Told)
 	// Answer gets the user's next words, which nobody else answers, if something of

@@ -22,6 +22,11 @@ var (
 	ErrIdle     = errors.New("idle")
 )
 
+// ByUser reports whether the user has ended a turn, and not the connection or a failure.
+func ByUser(cause error) bool {
+	return errors.Is(cause, ErrAborted) || errors.Is(cause, ErrBargeIn) || errors.Is(cause, ErrReplaced)
+}
+
 // Effect is one thing that the actor has to do: a value of one of the types below.
 // No effect waits; they are done in order.
 type Effect any

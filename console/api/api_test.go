@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -71,7 +72,8 @@ func (o office) Send(ctx context.Context, l mail.Letter) (mail.Letter, error) {
 		return l, mail.ErrLength
 	}
 	l.ID, l.Fate = "letter-of-"+l.Device, mail.Queued
-	return l, o.Add(ctx, l, 10)
+	failed, err := o.Add(ctx, []mail.Letter{l}, mail.Bounds{Device: 10, All: 10})
+	return l, errors.Join(append(failed, err)...)
 }
 func (o office) Find(ctx context.Context, id string) (mail.Letter, error) { return o.Get(ctx, id) }
 func (o office) Await(ctx context.Context, id string) (mail.Letter, error) {

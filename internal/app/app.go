@@ -221,7 +221,9 @@ func (a *App) assemble(ctx context.Context) error {
 	a.crew.engines, a.forces.maker = e, maker
 	book := a.reminders(ctx, a.stored)
 	a.forces.reminders = book
-	a.outside.letters = officeOf(ctx, a.stored, a.life, a.log, letterChanged(a))
+	if a.outside.letters, err = officeOf(ctx, a.stored, a.life, a.log, letterChanged(a)); err != nil {
+		return fmt.Errorf("take up what devices are to be told: %w", err)
+	}
 	a.outside.known = memoriesOf(ctx, a)
 	if err := openLibrary(ctx, a, &tools); err != nil {
 		return err

@@ -8,9 +8,35 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/mail"
+	"xiaozhi/agent/feature/mail/storetest"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/letters"
 	"xiaozhi/store"
 )
+
+// TestStoredLetters: both engines keep letters as memory does.
+func TestStoredLetters(t *testing.T) {
+	onBoth(t, func(t *testing.T, place func(t *testing.T) store.Options) {
+		storetest.Run(t, func(t *testing.T) mail.Store {
+			s, err := store.Open(t.Context(), place(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			for _, id := range []string{"kitchen", "hall"} {
+				device := store.Identity{ID: id, Address: id, State: store.DeviceNew, FirstAt: time.Now(), SeenAt: time.Now(), SinceAt: time.Now()}
+				if err := s.Devices.Commit(t.Context(), store.DeviceChange{Save: []store.Identity{device}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return letters.New(s.Outbox)
+		})
+	})
+}
 
 // TestMailOutlivesProgram: what was sent to a sleeping device is told after the program was killed, once.
 func TestMailOutlivesProgram(t *testing.T) {

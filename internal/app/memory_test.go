@@ -96,7 +96,9 @@ func (h *harness) build(e script) {
 		VAD: h.vad, ASR: h.asr, LLM: h.llm, TTS: h.tts, Prompts: set, Devices: records, Zone: time.UTC,
 		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
 	}
-	h.app.outside.letters = officeOf(h.t.Context(), h.app.stored, h.app.life, log, nil)
+	if h.app.outside.letters, err = officeOf(h.t.Context(), h.app.stored, h.app.life, log, nil); err != nil {
+		h.t.Fatal(err)
+	}
 	if e.replace != nil {
 		e.replace(h, &o)
 	}

@@ -46,14 +46,14 @@ func (a *App) reminders(ctx context.Context, kept *store.Store) *alarm.Book {
 
 // officeOf makes the office of what devices are to be told. Letters are kept in a database, or in memory if there is none;
 // changed is told of each change of fate.
-func officeOf(ctx context.Context, kept *store.Store, life *lifecycle, log *slog.Logger, changed func(mail.Letter)) *mail.Office {
+func officeOf(ctx context.Context, kept *store.Store, life *lifecycle, log *slog.Logger, changed func(mail.Letter)) (*mail.Office, error) {
 	o := mail.Options{Store: mail.NewMemory(), NewID: store.NewID, Changed: changed, Log: log}
 	if kept != nil {
 		o.Store = letters.New(kept.Outbox)
 	}
 	office := mail.New(ctx, o)
 	life.atEnd(office.Close)
-	return office
+	return office, office.Start(ctx)
 }
 
 // memoriesOf makes the book of what is remembered of the people at devices; nil without a database: nothing outlives the program then.
@@ -174,7 +174,7 @@ func openQuiet(ctx context.Context, a *App) (err error) {
 		if state.On && until.IsZero() {
 			until = time.Now().Add(untilSwitchedOff)
 		}
-		a.outside.letters.Hold(until)
+		a.outside.letters.Hold("", until)
 	}
 	hold()
 	a.outside.quiet.Follow(hold) // as long as the program runs

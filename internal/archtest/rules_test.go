@@ -101,6 +101,7 @@ var rules = []rule{
 	{"agent/feature/*", "agent/feature agent/think agent/turn mcp mcp/router providers internal/text/...", "a plug-in knows its host, not the conversation"},
 	{"agent/feature/recall", "memory agent/feature agent/think mcp providers internal/text/...", "what is remembered, told to models"},
 	{"agent/feature/lookup", "agent/feature agent/think mcp/router internal/text/...", "models are told of what they can look up"},
+	{"agent/feature/mail/storetest", "agent/feature/mail", "the contract that every store of letters meets"},
 	{"agent/feature/alarm/storetest", "agent/feature/alarm internal/text", "the contract that every store of reminders meets"},
 	{"agent/record", "agent/... mcp/... audio providers", "a recording knows the contracts of a conversation only"},
 
@@ -176,7 +177,7 @@ var rules = []rule{
 }
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "mcp/home mcp/local/... audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/rules providers/sherpa/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot knowledge/readertest"
+const testOnly = "mcp/home mcp/local/... audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/rules providers/sherpa/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot knowledge/readertest agent/feature/mail/storetest"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{

@@ -20,74 +20,50 @@ var _ mail.Store = Stored{}
 // New returns what keeps letters in a table.
 func New(table *store.Outbox) Stored { return Stored{table} }
 
-// letterBody holds the text of a letter and how it is told, as JSON.
+// letterBody holds what is told, as JSON.
 type letterBody struct {
-	Text string    `json:"text"`
-	Lang text.Lang `json:"lang,omitempty"`
-	Now  bool      `json:"now,omitempty"`
+	Text   string    `json:"text"`
+	Prompt string    `json:"prompt,omitempty"`
+	Song   string    `json:"song,omitempty"`
+	Lang   text.Lang `json:"lang,omitempty"`
 }
 
-// letterStates are the fates as rows have them.
-func letterStates() map[mail.Fate]string {
-	return map[mail.Fate]string{mail.Queued: "waiting", mail.Delivered: "telling", mail.Heard: "heard", mail.Expired: "expired", mail.Refused: "cancelled"}
+// The states of rows.
+const (
+	held    = "held"
+	waiting = "waiting"
+	given   = "given"
+	telling = "telling"
+)
+
+// fates are those that have one state each.
+func fates() map[mail.Fate]string {
+	return map[mail.Fate]string{mail.Heard: "heard", mail.Answered: "answered", mail.Expired: "expired", mail.Refused: "cancelled"}
 }
 
-// Add implements [mail.Store].
-func (s Stored) Add(ctx context.Context, l mail.Letter, most int) error {
-	open, err := s.table.Open(ctx, l.Device)
-	if err != nil {
-		return err
+// stateOf is how a row tells the fate of a letter.
+func stateOf(l mail.Letter) string {
+	switch {
+	case l.Fate == mail.Queued && l.Held:
+		return held
+	case l.Fate == mail.Queued:
+		return waiting
+	case l.Fate == mail.Delivered && l.Begun:
+		return telling
+	case l.Fate == mail.Delivered:
+		return given
 	}
-	if open >= most {
-		return mail.ErrFull
-	}
-	body, err := json.Marshal(letterBody{l.Text, l.Lang, l.Now})
-	if err != nil {
-		return err
-	}
-	err = s.table.Add(ctx, store.Parcel{
-		ID: l.ID, DeviceID: l.Device, Body: string(body), Source: l.Source, EndsAt: l.Ends, State: letterStates()[l.Fate], ByID: l.By, At: l.Made,
-	})
-	if errors.Is(err, store.ErrNotFound) {
-		return mail.ErrNoDevice
-	}
-	return err
+	return fates()[l.Fate]
 }
 
-// Get implements [mail.Store].
-func (s Stored) Get(ctx context.Context, id string) (mail.Letter, error) {
-	p, err := s.table.Get(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		err = mail.ErrNoLetter
-	}
-	if err != nil {
-		return mail.Letter{}, err
-	}
-	return letterOf(p)
-}
-
-// Last implements [mail.Store].
-func (s Stored) Last(ctx context.Context, device string, limit int) ([]mail.Letter, error) {
-	rows, err := s.table.List(ctx, device, store.Page{Limit: limit})
-	all := make([]mail.Letter, 0, len(rows))
-	for _, row := range rows {
-		l, broken := letterOf(row)
-		err = errors.Join(err, broken)
-		all = append(all, l)
-	}
-	return all, err
-}
-
-// First implements [mail.Store].
-func (s Stored) First(ctx context.Context, device string) (mail.Letter, error) {
-	waiting, err := s.table.Waiting(ctx, device, 1)
-	if err == nil && len(waiting) == 0 {
-		err = mail.ErrNoLetter
-	}
-	if err != nil {
-		return mail.Letter{}, err
-	}
-	return letterOf(waiting[0])
+// parcelOf writes a letter as a row.
+func parcelOf(l mail.Letter) (store.Parcel, error) {
+	body, err := json.Marshal(letterBody{l.Text, l.Prompt, l.Song, l.Lang})
+	return store.Parcel{
+		ID: l.ID, DeviceID: l.Device, Batch: l.Batch, Kind: string(l.Kind), Body: string(body), Source: l.Source, Key: l.Key, Rank: int(l.Priority), AtOnce: l.Now,
+		DueAt: l.At, NotBefore: l.NotBefore, EndsAt: l.Ends, State: stateOf(l), Reason: string(l.Why), Tries: l.Tries, DeliveredAt: l.Told, HeardChars: l.Heard,
+		Answer: l.Answer, ByID: l.By, At: l.Made,
+	}, err
 }
 
 // letterOf reads a row.
@@ -97,26 +73,112 @@ func letterOf(p store.Parcel) (mail.Letter, error) {
 		return mail.Letter{}, err
 	}
 	l := mail.Letter{
-		ID: p.ID, Device: p.DeviceID, Text: b.Text, Lang: b.Lang, Now: b.Now, Source: p.Source, By: p.ByID, Heard: p.HeardChars, Tries: p.Tries,
-		Made: p.At, Ends: p.EndsAt, NotBefore: p.NotBefore, Told: p.DeliveredAt,
+		ID: p.ID, Batch: p.Batch, Device: p.DeviceID, Kind: mail.Kind(p.Kind), Text: b.Text, Prompt: b.Prompt, Song: b.Song, Lang: b.Lang, Now: p.AtOnce,
+		Source: p.Source, By: p.ByID, Key: p.Key, Priority: mail.Priority(p.Rank), Why: mail.Why(p.Reason), Heard: p.HeardChars, Answer: p.Answer, Tries: p.Tries,
+		Made: p.At, At: p.DueAt, Ends: p.EndsAt, NotBefore: p.NotBefore, Told: p.DeliveredAt,
 	}
-	for fate, state := range letterStates() {
+	switch p.State {
+	case held, waiting:
+		l.Fate, l.Held = mail.Queued, p.State == held
+	case given, telling:
+		l.Fate, l.Begun = mail.Delivered, p.State == telling
+	}
+	for fate, state := range fates() {
 		if state == p.State {
 			l.Fate = fate
 		}
 	}
-	if l.Fate == mail.Queued && !l.Ends.IsZero() && !time.Now().Before(l.Ends) {
+	if l.Fate == mail.Queued && !l.Held && !l.Ends.IsZero() && !time.Now().Before(l.Ends) {
 		l.Fate = mail.Expired
 	}
 	return l, nil
 }
 
+func lettersOf(rows []store.Parcel, err error) ([]mail.Letter, error) {
+	all := make([]mail.Letter, 0, len(rows))
+	for _, row := range rows {
+		l, broken := letterOf(row)
+		err = errors.Join(err, broken)
+		all = append(all, l)
+	}
+	return all, err
+}
+
+// Add implements [mail.Store].
+func (s Stored) Add(ctx context.Context, all []mail.Letter, most mail.Bounds) ([]error, error) {
+	parcels := make([]store.Parcel, len(all))
+	for i, l := range all {
+		var err error
+		if parcels[i], err = parcelOf(l); err != nil {
+			return nil, err
+		}
+	}
+	failed, err := s.table.Add(ctx, parcels, store.OutboxBounds(most))
+	for i, why := range failed {
+		for known, means := range map[error]error{store.ErrNotFound: mail.ErrNoDevice, store.ErrExists: mail.ErrTwice, store.ErrFull: mail.ErrFull} {
+			if errors.Is(why, known) {
+				failed[i] = means
+			}
+		}
+	}
+	return failed, err
+}
+
+// one is a row as a letter, or [mail.ErrNoLetter].
+func one(p store.Parcel, err error) (mail.Letter, error) {
+	if errors.Is(err, store.ErrNotFound) {
+		err = mail.ErrNoLetter
+	}
+	if err != nil {
+		return mail.Letter{}, err
+	}
+	return letterOf(p)
+}
+
+// Get implements [mail.Store].
+func (s Stored) Get(ctx context.Context, id string) (mail.Letter, error) {
+	return one(s.table.Get(ctx, id))
+}
+
+// List implements [mail.Store].
+func (s Stored) List(ctx context.Context, f mail.Filter) ([]mail.Letter, error) {
+	q := store.ParcelQuery{
+		DeviceIDs: f.Devices, Batch: f.Batch, Page: store.Page{Limit: f.Limit, Before: store.Cursor(f.Before)},
+		States: []string{waiting, given, telling, "heard", "answered", "expired", "cancelled"},
+	}
+	switch {
+	case f.Open:
+		q.States = q.States[:3]
+	case f.Over:
+		q.States = q.States[3:]
+	}
+	return lettersOf(s.table.List(ctx, q))
+}
+
+// First implements [mail.Store].
+func (s Stored) First(ctx context.Context, p mail.Pick) (mail.Letter, error) {
+	pick := store.ParcelPick{DeviceID: p.Device, Kinds: []string{string(mail.Say), string(mail.Ask)}, Pressing: p.Pressing, Fresh: time.Now().Add(-mail.FreshFor), Least: int(mail.Low)}
+	if p.Loud {
+		pick.Least = int(mail.Urgent)
+	}
+	if p.Songs {
+		pick.Kinds, pick.Any = []string{string(mail.Play)}, true
+	}
+	return one(s.table.Next(ctx, pick))
+}
+
+// Due implements [mail.Store].
+func (s Stored) Due(ctx context.Context, device string) (time.Time, mail.Priority, error) {
+	at, rank, err := s.table.Due(ctx, device)
+	return at, mail.Priority(rank), err
+}
+
 // Change implements [mail.Store].
 func (s Stored) Change(ctx context.Context, was, now mail.Letter) (bool, error) {
-	states := letterStates()
-	err := s.table.Change(ctx, store.Parcel{ID: was.ID, State: states[was.Fate], Tries: was.Tries}, store.Parcel{
-		NotBefore: now.NotBefore, EndsAt: now.Ends, State: states[now.Fate], Tries: now.Tries, DeliveredAt: now.Told, HeardChars: now.Heard,
-	})
+	row, err := parcelOf(now)
+	if err == nil {
+		err = s.table.Change(ctx, store.Parcel{ID: was.ID, State: stateOf(was), Tries: was.Tries}, row)
+	}
 	if errors.Is(err, store.ErrConflict) {
 		return false, nil
 	}
@@ -124,16 +186,27 @@ func (s Stored) Change(ctx context.Context, was, now mail.Letter) (bool, error) 
 }
 
 // Prolong implements [mail.Store].
-func (s Stored) Prolong(ctx context.Context, least time.Duration, until time.Time) error {
-	_, err := s.table.Prolong(ctx, least, until)
+func (s Stored) Prolong(ctx context.Context, device string, least time.Duration, until time.Time) error {
+	_, err := s.table.Prolong(ctx, device, least, until)
 	return err
 }
 
-// Tidy implements [mail.Store].
-func (s Stored) Tidy(ctx context.Context, before time.Time) error {
-	if _, err := s.table.Expire(ctx); err != nil {
-		return err
-	}
+// Expire implements [mail.Store].
+func (s Stored) Expire(ctx context.Context, limit int) ([]mail.Letter, error) {
+	return lettersOf(s.table.Expire(ctx, limit))
+}
+
+// NextEnd implements [mail.Store].
+func (s Stored) NextEnd(ctx context.Context) (time.Time, error) { return s.table.NextEnd(ctx) }
+
+// Recover implements [mail.Store].
+func (s Stored) Recover(ctx context.Context) (int, error) {
+	lost, err := s.table.Recover(ctx)
+	return int(lost), err
+}
+
+// Purge implements [mail.Store].
+func (s Stored) Purge(ctx context.Context, before time.Time) error {
 	_, err := s.table.Purge(ctx, before)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/feature"
+	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/mcp"
@@ -197,7 +198,7 @@ func (a *alarms) done(o *bell, told feature.Told) {
 	}
 	event := Heard
 	switch rang := told.Played > 0; {
-	case told.Whole, told.Heard != "" && isByUser(told.Cause), rang && o.telling.Text == "", rang && isAbort(told.Cause):
+	case told.Whole, told.Heard != "" && turn.ByUser(told.Cause), rang && o.telling.Text == "", rang && isAbort(told.Cause):
 	case told.Err != nil:
 		event = Lost
 		a.later(o.telling, time.Now())

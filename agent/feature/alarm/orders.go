@@ -340,8 +340,3 @@ func digits(words string) (n int) {
 }
 
 func isAbort(cause error) bool { return errors.Is(cause, turn.ErrAborted) }
-
-// isByUser reports whether the user has ended a turn, and not the connection or a failure.
-func isByUser(cause error) bool {
-	return isAbort(cause) || errors.Is(cause, turn.ErrBargeIn) || errors.Is(cause, turn.ErrReplaced)
-}

@@ -4,202 +4,143 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/internal/text"
 )
 
-// boxState says what a box does.
-type boxState int
-
-// The states of a box.
-const (
-	boxIdle     boxState = iota // nothing waits
-	boxFetching                 // a piece of work looks for the next letter
-	boxTelling                  // a letter is given to the conversation
-	boxGone                     // the conversation has ended
-)
-
-// box has the letters of a device told that is there, one after the other.
+// box has the letters of a device told that is there: one after the other in each lane.
 type box struct {
 	feature.Host
 
 	office *Office
 	device string
+	lanes  [3]*lane
 
-	at time.Time // when it is looked again for letters; zero: somebody says so. On the conversation's goroutine
+	at    time.Time // when it looks again for letters; zero: somebody says so. On the conversation's goroutine
+	asked *question // that waits for an answer; nil: none. On the conversation's goroutine
 
-	mu    sync.Mutex
-	state boxState
-	more  bool   // something has come while it was fetching or telling
-	open  Letter // of boxTelling
+	next atomic.Int64 // when the next letter is due for which the channel is kept open, in Unix milliseconds; 0: none is
+
+	mu   sync.Mutex
+	gone bool // the conversation has ended
 }
 
-// Expects reports whether a letter is being told, for which the channel stays open.
-func (b *box) Expects(time.Time) bool {
+// The lanes of a box: what is pressing does not wait behind other letters, nor do these behind a song.
+const (
+	ordinary = iota
+	pressing
+	songs
+)
+
+func newBox(h feature.Host, f *Office, device string) *box {
+	b := &box{Host: h, office: f, device: device}
+	for i := range b.lanes {
+		b.lanes[i] = &lane{box: b, pick: Pick{Device: device, Pressing: i == pressing, Songs: i == songs}}
+	}
+	return b
+}
+
+// question is a letter that was asked, and is not answered yet.
+type question struct {
+	lane  *lane
+	was   Letter    // as it is kept
+	id    uint64    // of its announcement
+	until time.Time // when nobody waits for an answer any more
+}
+
+// Expects reports whether a letter is being told, or will be soon, for which the channel stays open.
+func (b *box) Expects(now time.Time) bool {
+	if next := b.next.Load(); next != 0 && time.UnixMilli(next).Sub(now) <= b.office.o.KeepOpen() {
+		return true
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.state == boxFetching || b.state == boxTelling
+	return b.lanes[ordinary].busy() || b.lanes[pressing].busy()
 }
 
-// Deadline returns when it looks again for letters.
-func (b *box) Deadline() time.Time { return b.at }
+// Deadline returns when it looks again for letters, or gives up to wait for an answer.
+func (b *box) Deadline() time.Time {
+	if b.asked != nil && (b.at.IsZero() || b.asked.until.Before(b.at)) {
+		return b.asked.until
+	}
+	return b.at
+}
 
 // Tick looks for letters.
-func (b *box) Tick(time.Time) {
-	b.at = time.Time{}
-	b.nudge()
+func (b *box) Tick(now time.Time) {
+	if q := b.asked; q != nil && !now.Before(q.until) {
+		b.Withdraw(q.id)
+		b.closeQuestion(Heard, "")
+	}
+	if !b.at.IsZero() && !now.Before(b.at) {
+		b.at = time.Time{}
+		b.nudge()
+	}
 }
 
-// Detach gives back what was not told.
+// Detach gives back what was not begun.
 func (b *box) Detach() feature.State {
 	b.mu.Lock()
-	telling, open := b.state == boxTelling, b.open
-	b.state = boxGone
+	b.gone = true
 	b.mu.Unlock()
 	b.office.left(b)
-	if telling {
-		b.office.run(func(ctx context.Context) { b.settle(ctx, open, open.back()) })
+	if b.asked != nil {
+		b.closeQuestion(Heard, "")
+	}
+	for _, l := range b.lanes {
+		l.restore()
 	}
 	return nil
 }
 
 // QuietChanged looks for letters when quiet mode ends.
-func (b *box) QuietChanged(on bool) {
-	if !on {
-		b.nudge()
-	}
-}
+func (b *box) QuietChanged(bool) { b.nudge() }
 
-// nudge has it look for letters. It may be called at any time.
+// nudge has it look for letters in all lanes. It may be called at any time.
 func (b *box) nudge() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch b.state {
-	case boxIdle:
-		b.state = boxFetching
-		b.office.run(b.fetch)
-	case boxFetching, boxTelling:
-		b.more = true
-	case boxGone:
+	for _, l := range b.lanes {
+		l.nudge()
 	}
 }
 
-// fetch takes the next letter, which is delivered from then on, and gives it to the conversation.
-func (b *box) fetch(ctx context.Context) {
-	for {
-		if b.Quiet() {
-			if b.rest() {
-				return
-			}
-			continue
-		}
-		was, err := b.office.o.Store.First(ctx, b.device)
-		if errors.Is(err, ErrNoLetter) {
-			if b.rest() {
-				return
-			}
-			continue
-		}
-		l, taken := was, false
-		if err == nil {
-			l.Fate, l.Told, l.Tries = Delivered, time.Now(), was.Tries+1
-			taken, err = b.office.change(ctx, was, l)
-		}
-		if err != nil {
-			b.office.o.Log.Error("messages for a device cannot be read", "device_id", b.device, "err", err)
-			b.rest()
-			b.Post(b.later)
-			return
-		}
-		if taken {
-			b.give(ctx, l)
-			return
-		}
+// look has it look for letters at a time at the latest.
+func (b *box) look(at time.Time) {
+	if b.at.IsZero() || at.Before(b.at) {
+		b.at = at
 	}
 }
 
-// rest ends the look for letters. Not done: something has come meanwhile.
-func (b *box) rest() (done bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.more && b.state == boxFetching {
-		b.more = false
-		return false
-	}
-	if b.state == boxFetching {
-		b.state = boxIdle
-	}
-	return true
-}
-
-// give hands a letter to the conversation, or puts it back if that has ended.
-func (b *box) give(ctx context.Context, l Letter) {
-	b.mu.Lock()
-	gone := b.state == boxGone
-	if !gone {
-		b.state, b.open = boxTelling, l
-	}
-	b.mu.Unlock()
-	if gone {
-		b.settle(ctx, l, l.back())
+// plan notes when the next letter is due. It waits for the store.
+func (b *box) plan(ctx context.Context) {
+	at, priority, err := b.office.o.Store.Due(ctx, b.device)
+	if err != nil {
+		b.failed(err)
 		return
 	}
-	b.Post(func() { b.tell(l) })
-}
-
-// tell has a letter told.
-func (b *box) tell(l Letter) {
-	_, err := b.Announce(feature.Announcement{
-		Lang: text.Resolve(l.Text, l.Lang, b.Lang()), Text: l.Text, Now: l.Now && l.Tries == 1,
-		Done: func(told feature.Told) { b.done(l, told) },
-	})
-	if err != nil { // too much waits to be told, or quiet mode has begun
-		b.done(l, feature.Told{Err: err})
+	now := time.Now()
+	if at.IsZero() || priority < Normal || !at.After(now) {
+		b.next.Store(0)
+	} else {
+		b.next.Store(at.UnixMilli())
+	}
+	if at.After(now) {
+		b.Post(func() { b.look(at) })
 	}
 }
 
-// done notes what was heard of a letter. What was begun to be heard is not told again.
-func (b *box) done(l Letter, told feature.Told) {
+// failed has it look again after a while: the store has failed.
+func (b *box) failed(err error) {
+	b.office.o.Log.Error("messages for a device cannot be read", "device_id", b.device, "err", err)
+	b.Post(func() { b.look(time.Now().Add(again)) })
+}
+
+func (b *box) isGone() bool {
 	b.mu.Lock()
-	ours := b.state == boxTelling && b.open.ID == l.ID
-	if ours {
-		b.state, b.open = boxFetching, Letter{}
-	}
-	b.mu.Unlock()
-	if !ours {
-		return
-	}
-	now := l
-	now.NotBefore = time.Time{}
-	now.Fate, now.Heard = Heard, min(len([]rune(told.Heard)), l.Length())
-	switch {
-	case told.Whole:
-		now.Heard = l.Length()
-	case now.Heard > 0:
-	case errors.Is(told.Err, feature.ErrQuiet):
-		now = l.back()
-		now.Tries--
-	case l.Tries >= maxTries:
-		now.Fate = Refused
-	default:
-		now.Fate, now.NotBefore = Queued, time.Now().Add(again)
-		b.later()
-	}
-	b.office.run(func(ctx context.Context) {
-		b.settle(ctx, l, now)
-		b.fetch(ctx)
-	})
-}
-
-// later looks again for letters after a while. It runs on the conversation's goroutine.
-func (b *box) later() { b.at = time.Now().Add(again) }
-
-// back is a letter that is put back: it was given to a conversation, which could not begin to tell it.
-func (l Letter) back() Letter {
-	l.Fate, l.Told, l.NotBefore = Queued, time.Time{}, time.Time{}
-	return l
+	defer b.mu.Unlock()
+	return b.gone
 }
 
 // settle commits what has become of a letter.
@@ -207,4 +148,60 @@ func (b *box) settle(ctx context.Context, was, now Letter) {
 	if _, err := b.office.change(ctx, was, now); err != nil {
 		b.office.o.Log.Error("what became of a message is not kept", "device_id", b.device, "id", was.ID, "fate", now.Fate, "err", err)
 	}
+}
+
+// announcement is a letter as the conversation tells it. begun is set when it does.
+func (b *box) announcement(l Letter, begun *atomic.Bool) feature.Announcement {
+	lang := text.Resolve(l.Text, l.Lang, b.Lang())
+	a := feature.Announcement{
+		Lang: lang, Text: l.Text, Instruction: l.Prompt, Asked: l.Priority >= Urgent, First: l.Priority >= Urgent,
+		Now: l.Now && l.Tries == 1 && time.Since(l.Made) < FreshFor,
+		Begin: func(ctx context.Context) error {
+			err := b.begin(ctx, l)
+			begun.Store(err == nil)
+			return err
+		},
+	}
+	if l.Kind == Ask {
+		a.Answer = func(answer feature.Answer) { b.answered(l, answer) }
+	}
+	return a
+}
+
+// errTaken says that a letter is not told, as it is not as it was thought to be.
+var errTaken = errors.New("the message was given up meanwhile")
+
+// begin commits that a letter is being told.
+func (b *box) begin(ctx context.Context, was Letter) error {
+	now := was
+	now.Begun = true
+	changed, err := b.office.change(ctx, was, now)
+	if err == nil && !changed {
+		err = errTaken
+	}
+	return err
+}
+
+// awaitAnswer keeps that a question was heard, and waits for what is said to it.
+func (b *box) awaitAnswer(in *lane, was Letter, heard int, id uint64) {
+	now := was
+	now.Heard = heard
+	b.asked = &question{lane: in, was: now, id: id, until: time.Now().Add(answerIn)}
+	b.office.run(storeLimit, func(ctx context.Context) { b.settle(ctx, was, now) })
+}
+
+// answered takes what was said to a question.
+func (b *box) answered(l Letter, a feature.Answer) {
+	if q := b.asked; q != nil && q.was.ID == l.ID {
+		b.closeQuestion(Answered, text.Cut(a.Words, maxAnswer))
+	}
+}
+
+// closeQuestion ends the wait for an answer.
+func (b *box) closeQuestion(fate Fate, answer string) {
+	q := b.asked
+	b.asked = nil
+	now := q.was
+	now.Fate, now.Answer, now.Begun = fate, answer, false
+	q.lane.finish(q.was, now)
 }

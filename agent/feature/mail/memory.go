@@ -9,8 +9,11 @@ import (
 	"time"
 )
 
-// maxInMemory bounds the letters of all devices that are kept in memory alone.
+// maxInMemory bounds the letters of all devices that are kept in memory alone: of more the oldest that are over make room.
 const maxInMemory = 4096
+
+// FreshFor is how long a letter that is meant now is told at once.
+const FreshFor = 30 * time.Second
 
 // Memory is a [Store] whose letters end with the program.
 type Memory struct {
@@ -22,25 +25,54 @@ type Memory struct {
 func NewMemory() *Memory { return &Memory{byID: map[string]Letter{}} }
 
 // Add implements [Store]. Every device is known.
-func (m *Memory) Add(_ context.Context, l Letter, most int) error {
+func (m *Memory) Add(_ context.Context, all []Letter, most Bounds) (failed []error, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	open := 0
-	for _, other := range m.byID {
-		if other.Device == l.Device && other.now().Fate == Queued {
-			open++
+	for _, l := range all {
+		why := m.fits(l, most)
+		failed = append(failed, why)
+		if why == nil {
+			m.makeRoom()
+			m.byID[l.ID] = l
 		}
 	}
-	if open >= most || len(m.byID) >= maxInMemory {
+	return failed, nil
+}
+
+// fits reports why a device cannot have a letter. The caller holds mu.
+func (m *Memory) fits(l Letter, most Bounds) error {
+	open, all := 0, 0
+	for _, other := range m.byID {
+		if other.Device == l.Device && l.Key != "" && other.Key == l.Key {
+			return ErrTwice
+		}
+		if !other.Fate.Over() {
+			all++
+			if other.Device == l.Device {
+				open++
+			}
+		}
+	}
+	if open >= most.Device || all >= min(most.All, maxInMemory) {
 		return ErrFull
 	}
-	m.byID[l.ID] = l
 	return nil
+}
+
+// makeRoom forgets the oldest that is over if there are too many. The caller holds mu.
+func (m *Memory) makeRoom() {
+	if len(m.byID) < maxInMemory {
+		return
+	}
+	over := slices.DeleteFunc(slices.Collect(maps.Values(m.byID)), func(l Letter) bool { return !l.Fate.Over() })
+	if len(over) > 0 {
+		delete(m.byID, slices.MinFunc(over, func(a, b Letter) int { return a.Made.Compare(b.Made) }).ID)
+	}
 }
 
 // now is a letter as it is at this moment.
 func (l Letter) now() Letter {
-	if l.Fate == Queued && !l.Ends.IsZero() && !time.Now().Before(l.Ends) {
+	if l.Fate == Queued && !l.Held && !l.Ends.IsZero() && !time.Now().Before(l.Ends) {
 		l.Fate = Expired
 	}
 	return l
@@ -57,33 +89,85 @@ func (m *Memory) Get(_ context.Context, id string) (Letter, error) {
 	return l.now(), nil
 }
 
-// Last implements [Store].
-func (m *Memory) Last(_ context.Context, device string, limit int) (all []Letter, err error) {
+// List implements [Store].
+func (m *Memory) List(_ context.Context, f Filter) (all []Letter, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range m.byID {
-		if device == "" || l.Device == device {
-			all = append(all, l.now())
+		if l = l.now(); f.has(l) {
+			all = append(all, l)
 		}
 	}
-	slices.SortFunc(all, func(a, b Letter) int { return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(b.ID, a.ID)) })
-	return all[:min(len(all), max(limit, 0))], nil
+	slices.SortFunc(all, newer)
+	return all[:min(len(all), max(f.Limit, 0))], nil
+}
+
+func newer(a, b Letter) int { return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(b.ID, a.ID)) }
+
+func (f *Filter) has(l Letter) bool {
+	switch {
+	case l.Held, f.Devices != nil && !slices.Contains(f.Devices, l.Device), f.Batch != "" && f.Batch != l.Batch:
+		return false
+	case f.Open && l.Fate.Over(), f.Over && !l.Fate.Over():
+		return false
+	}
+	return f.Before.At.IsZero() || newer(l, Letter{Made: f.Before.At, ID: f.Before.ID}) > 0
 }
 
 // First implements [Store].
-func (m *Memory) First(_ context.Context, device string) (Letter, error) {
+func (m *Memory) First(_ context.Context, p Pick) (Letter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := time.Now()
 	var due []Letter
 	for _, l := range m.byID {
-		if l.Device == device && l.now().Fate == Queued && !time.Now().Before(l.NotBefore) {
+		if l.Device == p.Device && p.means(l, now) && l.waits() && !now.Before(l.tellable()) {
 			due = append(due, l)
 		}
 	}
 	if len(due) == 0 {
 		return Letter{}, ErrNoLetter
 	}
-	return slices.MinFunc(due, func(a, b Letter) int { return cmp.Or(a.Made.Compare(b.Made), cmp.Compare(a.ID, b.ID)) }), nil
+	return slices.MinFunc(due, func(a, b Letter) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.At.Compare(b.At), a.Made.Compare(b.Made), cmp.Compare(a.ID, b.ID))
+	}), nil
+}
+
+// means reports whether a letter is one of those that are meant.
+func (p Pick) means(l Letter, now time.Time) bool {
+	switch {
+	case p.Songs != (l.Kind == Play), p.Loud && l.Priority < Urgent:
+		return false
+	case p.Songs:
+		return true
+	}
+	return p.Pressing == (l.Priority >= Urgent || l.Now && now.Sub(l.Made) < FreshFor)
+}
+
+// waits reports whether a letter may still be told.
+func (l Letter) waits() bool { return !l.Held && l.now().Fate == Queued }
+
+// tellable returns from when on a letter may be told.
+func (l Letter) tellable() time.Time {
+	if l.NotBefore.After(l.At) {
+		return l.NotBefore
+	}
+	return l.At
+}
+
+// Due implements [Store].
+func (m *Memory) Due(_ context.Context, device string) (at time.Time, p Priority, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.byID {
+		if l.Device != device || !l.waits() {
+			continue
+		}
+		if by := l.tellable(); at.IsZero() || by.Before(at) || by.Equal(at) && l.Priority > p {
+			at, p = by, l.Priority
+		}
+	}
+	return at, p, nil
 }
 
 // Change implements [Store].
@@ -91,7 +175,7 @@ func (m *Memory) Change(_ context.Context, was, now Letter) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, ok := m.byID[was.ID]
-	if !ok || l.Fate != was.Fate || l.Tries != was.Tries {
+	if !ok || l.Fate != was.Fate || l.Held != was.Held || l.Begun != was.Begun || l.Tries != was.Tries {
 		return false, nil
 	}
 	m.byID[was.ID] = now
@@ -99,11 +183,11 @@ func (m *Memory) Change(_ context.Context, was, now Letter) (bool, error) {
 }
 
 // Prolong implements [Store].
-func (m *Memory) Prolong(_ context.Context, least time.Duration, until time.Time) error {
+func (m *Memory) Prolong(_ context.Context, device string, least time.Duration, until time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for id, l := range m.byID {
-		if l.now().Fate == Queued && l.Ends.Before(until) && l.Ends.Sub(l.Made) >= least {
+		if (device == "" || l.Device == device) && l.waits() && l.Ends.Before(until) && l.Ends.Sub(l.At) >= least {
 			l.Ends = until
 			m.byID[id] = l
 		}
@@ -111,8 +195,54 @@ func (m *Memory) Prolong(_ context.Context, least time.Duration, until time.Time
 	return nil
 }
 
-// Tidy implements [Store].
-func (m *Memory) Tidy(_ context.Context, before time.Time) error {
+// Expire implements [Store].
+func (m *Memory) Expire(_ context.Context, limit int) (ended []Letter, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, l := range m.byID {
+		if now := l.now(); now.Fate != l.Fate && len(ended) < limit {
+			m.byID[id] = now
+			ended = append(ended, now)
+		}
+	}
+	return ended, nil
+}
+
+// NextEnd implements [Store].
+func (m *Memory) NextEnd(context.Context) (at time.Time, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.byID {
+		if l.Fate == Queued && !l.Held && (at.IsZero() || l.Ends.Before(at)) {
+			at = l.Ends
+		}
+	}
+	return at, nil
+}
+
+// Recover implements [Store].
+func (m *Memory) Recover(context.Context) (lost int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, l := range m.byID {
+		switch {
+		case l.Fate == Delivered && l.Begun && l.Heard > 0:
+			l.Fate, l.Begun = Heard, false
+		case l.Fate == Delivered && l.Begun:
+			l.Fate, l.Why, l.Begun = Refused, Lost, false
+			lost++
+		case l.Fate == Delivered:
+			l = l.back()
+		case l.Held:
+			l.Held = false
+		}
+		m.byID[id] = l
+	}
+	return lost, nil
+}
+
+// Purge implements [Store].
+func (m *Memory) Purge(_ context.Context, before time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.byID, func(_ string, l Letter) bool { return l.now().Fate.Over() && l.Made.Before(before) })

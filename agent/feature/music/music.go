@@ -58,8 +58,17 @@ func (p *player) Expects(time.Time) bool { return false } // its turns keep the 
 func (p *player) Lasts() bool            { return p.now != nil }
 
 func (p *player) Detach() feature.State {
+	c := p.now
 	p.End()
+	if c != nil {
+		c.tell(nil, nil) // whatever its turn has come to
+	}
 	return nil
+}
+
+// Play implements [feature.Player].
+func (p *player) Play(id, title string, urgent bool, told func(feature.Told)) error {
+	return p.play(id, title, false, urgent, told)
 }
 
 func (p *player) Handler(name string) feature.Handler {
@@ -75,15 +84,17 @@ func (p *player) End() {
 	if p.now == nil {
 		return
 	}
-	if !p.now.playing {
-		_ = p.now.song.Close() // it was only read
-	}
-	p.Withdraw(p.now.told)
+	c := p.now
+	p.Withdraw(c.told)
 	p.now = nil
+	if !c.playing {
+		_ = c.song.Close() // it was only read
+		c.tell(nil, nil)
+	}
 }
 
-// play begins a song; asked says that a person wants it now.
-func (p *player) play(id, title string, onward, asked bool) error {
+// play begins a song; asked says that a person wants it now. done is told when it is over; nil: nobody is.
+func (p *player) play(id, title string, onward, asked bool, done func(feature.Told)) error {
 	if p.library == nil {
 		return errors.New("there is no music library")
 	}
@@ -95,7 +106,7 @@ func (p *player) play(id, title string, onward, asked bool) error {
 		return fmt.Errorf("open song: %w", err)
 	}
 	p.End()
-	p.now = &current{song: song, id: id, title: title, onward: onward, asked: asked}
+	p.now = &current{song: song, id: id, title: title, onward: onward, asked: asked, done: done}
 	p.announce(p.Lang())
 	return nil
 }
@@ -105,7 +116,7 @@ func (p *player) next() (title string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return title, p.play(id, title, p.now.onward, p.now.asked)
+	return title, p.play(id, title, p.now.onward, p.now.asked, nil)
 }
 
 // announce has the song played at the next pause.
@@ -130,23 +141,33 @@ func (p *player) announce(lang text.Lang) {
 // over goes on, puts the song back or ends it after a stretch of music.
 func (p *player) over(c *current, lang text.Lang, t feature.Told) {
 	c.playing = false
+	c.heard += t.Played
 	switch {
 	case p.now != c: // ended while its turn was being joined
 		_ = c.song.Close()
-	case errors.Is(t.Cause, turn.ErrAborted), t.Err != nil:
-		p.End()
+		c.tell(t.Cause, t.Err)
+	case errors.Is(t.Cause, turn.ErrAborted), t.Err != nil, t.Whole && !c.onward:
+		p.now = nil
+		_ = c.song.Close()
+		c.tell(t.Cause, t.Err)
 	case !t.Whole:
 		c.goBack(t.Played)
 		if !c.held {
 			p.announce(lang)
 		}
-	case c.onward:
+	default:
 		if _, err := p.next(); err != nil {
 			p.Env().Log.Warn("music ends", "err", err)
 			p.End()
 		}
-	default:
-		p.End()
+	}
+}
+
+// tell says once what was heard of a song that is over.
+func (c *current) tell(cause, err error) {
+	if done := c.done; done != nil {
+		c.done = nil
+		done(feature.Told{Played: c.heard, Cause: cause, Err: err})
 	}
 }
 
@@ -166,7 +187,7 @@ func (p *player) handle(from feature.Caller, args any) (think.Handled, error) {
 	}
 	switch {
 	case a.Action == mcp.MusicPlay && a.Song != "":
-		if err := p.play(a.Song, a.Title, a.Name == "", asked); err != nil {
+		if err := p.play(a.Song, a.Title, a.Name == "", asked, nil); err != nil {
 			return think.Handled{}, err
 		}
 		p.Step(turn.StopMusic{Cause: turn.ErrPaused})
@@ -216,11 +237,13 @@ const (
 type current struct {
 	song      Song
 	id, title string
-	onward    bool   // the next song follows
-	told      uint64 // its announcement; of the conversation
-	playing   bool   // a turn plays it, or is being joined; of the conversation
-	held      bool   // paused until somebody says otherwise; of the conversation
-	asked     bool   // a person wants it, at the device or by hand; of the conversation
+	onward    bool               // the next song follows
+	told      uint64             // its announcement; of the conversation
+	playing   bool               // a turn plays it, or is being joined; of the conversation
+	held      bool               // paused until somebody says otherwise; of the conversation
+	asked     bool               // a person wants it, at the device or by hand; of the conversation
+	heard     time.Duration      // what was played of it before this stretch; of the conversation
+	done      func(feature.Told) // is told when it is over; nil: nobody is. Of the conversation
 
 	read  int64   // samples read so far
 	from  int64   // where this stretch of playing began
