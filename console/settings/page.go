@@ -132,7 +132,7 @@ var groups = []struct {
 	{"chains", []string{"asr", "llm", "tts", "vision", "realtime"}, false},
 	{"providers", []string{"providers"}, true},
 	{"recording", []string{"recording", "store"}, false},
-	{"reminders", []string{"reminders"}, false},
+	{"reminders", []string{"reminders", "quiet"}, false},
 	{"server", []string{"server", "auth", "console", "log"}, false},
 	{"mcp", []string{"mcp"}, true},
 	{"named", []string{"agents", "devices"}, true},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/hours"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/timezone"
@@ -230,6 +231,7 @@ func (ch checker) checkAgent(a Agent) {
 func (ch checker) checkTools(c *Config) {
 	within(ch, c.Reminders.PerDevice, 1, 1000, "reminders", "per_device")
 	within(ch, c.Reminders.KeepOpen, time.Minute, 24*time.Hour, "reminders", "keep_open")
+	checkHours(ch, c.Quiet.Hours, "quiet", "hours")
 	ch.checkStore(c.Store)
 	ch.checkConsole(c.Console)
 	for _, pattern := range slices.Sorted(maps.Keys(c.Tools.Kinds)) {
@@ -257,8 +259,21 @@ func (ch checker) checkTools(c *Config) {
 		if d.Zone != "" {
 			ch.zone(d.Zone, "devices", id, "zone")
 		}
+		checkHours(ch, d.Quiet.Hours, "devices", id, "quiet", "hours")
+		for _, group := range d.Groups {
+			if strings.TrimSpace(group) != group || group == "" || strings.ContainsAny(group, ":,/") {
+				ch.bad(key("devices", id, "groups"), "config/group", group)
+			}
+		}
 		ch.patterns(d.Tools.Allow, "devices", id, "tools", "allow")
 		ch.patterns(d.Tools.Deny, "devices", id, "tools", "deny")
+	}
+}
+
+// checkHours reports what is no span of the day.
+func checkHours(ch checker, spans string, at ...string) {
+	if _, err := hours.Parse(spans); err != nil {
+		ch.bad(at, "config/hours", text.Cut(spans, maxZone))
 	}
 }
 

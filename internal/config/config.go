@@ -17,13 +17,9 @@ import (
 
 // Config is everything that can be set (docs/configuration.md). It does not change: other settings are another Config.
 type Config struct {
-	Server    Server              `koanf:"server"`
-	Auth      Auth                `koanf:"auth"`
-	ASR       []string            `koanf:"asr"` // chains: names of providers, first to last
-	LLM       []string            `koanf:"llm"`
-	TTS       []string            `koanf:"tts"`
-	Vision    []string            `koanf:"vision"`   // empty: members of LLM that are marked vision
-	Realtime  []string            `koanf:"realtime"` // of members that hear and speak by themselves; empty: none
+	Server    Server `koanf:"server"`
+	Auth      Auth   `koanf:"auth"`
+	Engines   `koanf:",squash"`
 	Providers map[string]Provider `koanf:"providers"`
 	Voice     Voice               `koanf:"voice"`
 	Agent     Agent               `koanf:"agent"`
@@ -31,6 +27,7 @@ type Config struct {
 	Tools     Tools               `koanf:"tools"`
 	MCP       MCP                 `koanf:"mcp"`
 	Reminders Reminders           `koanf:"reminders"`
+	Quiet     Quiet               `koanf:"quiet"`
 	Store     Store               `koanf:"store"`
 	Console   Console             `koanf:"console"`
 	Recording Recording           `koanf:"recording"`
@@ -38,6 +35,15 @@ type Config struct {
 	Log       Log                 `koanf:"log"`
 
 	around around
+}
+
+// Engines are the chains: names of providers, first to last.
+type Engines struct {
+	ASR      []string `koanf:"asr"`
+	LLM      []string `koanf:"llm"`
+	TTS      []string `koanf:"tts"`
+	Vision   []string `koanf:"vision"`   // empty: members of LLM that are marked vision
+	Realtime []string `koanf:"realtime"` // of members that hear and speak by themselves; empty: none
 }
 
 // around holds what settings depend on and is not set in a file.
@@ -104,6 +110,11 @@ type Store struct {
 type Reminders struct {
 	PerDevice int           `koanf:"per_device"` // more are refused
 	KeepOpen  time.Duration `koanf:"keep_open"`  // one that is due so soon keeps the device's channel open
+}
+
+// Quiet configures when devices say nothing that nobody has asked for.
+type Quiet struct {
+	Hours string `koanf:"hours"` // spans of the day as package hours reads them; of a device "": as all others, none: never
 }
 
 // Auth configures who may talk.
@@ -229,6 +240,8 @@ type Device struct {
 	Zone     string      `koanf:"zone"`   // IANA name; "": that of the server
 	Agent    string      `koanf:"agent"`  // "": that of all
 	Record   string      `koanf:"record"` // off, user, both or "": that of its agent
+	Groups   []string    `koanf:"groups"` // that are spoken to together; empty: none
+	Quiet    Quiet       `koanf:"quiet"`
 	Tools    DeviceTools `koanf:"tools"`
 
 	AgentPlace string `koanf:"-"` // where Agent is set, for people
@@ -276,10 +289,9 @@ func Default() *Config {
 	return &Config{
 		Server: Server{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000, MaxLateness: 20 * time.Millisecond, Origins: []string{}},
 		Auth:   Auth{Pairing: "auto"},
-		ASR:    []string{"auto", "pocketsphinx"},
-		LLM:    []string{"auto", "rules"},
-		TTS:    []string{"auto", "local"},
-		Vision: []string{}, Realtime: []string{},
+		Engines: Engines{
+			ASR: []string{"auto", "pocketsphinx"}, LLM: []string{"auto", "rules"}, TTS: []string{"auto", "local"}, Vision: []string{}, Realtime: []string{},
+		},
 		Voice: Voice{
 			IdleClose: 100 * time.Second,
 			VAD:       VAD{Start: 0.5, End: 0.35},
