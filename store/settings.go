@@ -218,6 +218,11 @@ func (t *Switches) Put(ctx context.Context, s Switch) error {
 	return err
 }
 
+// List returns what is switched on.
+func (t *Switches) List(ctx context.Context) ([]Switch, error) {
+	return list[Switch](ctx, t.db.read, "SELECT "+switchColumns+" FROM switches ORDER BY name")
+}
+
 // Get returns the switch of a name, or [ErrNotFound]: it is off.
 func (t *Switches) Get(ctx context.Context, name string) (Switch, error) {
 	return first[Switch](ctx, t.db.read, "SELECT "+switchColumns+" FROM switches WHERE name = $1", name)

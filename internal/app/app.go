@@ -231,7 +231,6 @@ func (a *App) assemble(ctx context.Context) error {
 	if err := openQuiet(ctx, a); err != nil {
 		return err
 	}
-	o.Quiet = a.outside.quiet
 	o.Features = features(book, a.outside.letters, songs, a.outside.known)
 	a.life.atEnd(o.Devices.Close)
 	if err := o.Devices.Punctual(); err != nil {

@@ -253,14 +253,14 @@ func (a quietOf) Now() overview.Quiet {
 
 // Begin switches it on.
 func (a quietOf) Begin(r *http.Request, until time.Time) error {
-	err := a.outside.quiet.Begin(r.Context(), until, access.PersonOf(r).Name)
+	err := a.outside.quiet.Begin(r.Context(), "", until, access.PersonOf(r).Name)
 	a.web.guard.Did(r, "server.quiet", "", err)
 	return err
 }
 
 // End switches it off.
 func (a quietOf) End(r *http.Request) error {
-	err := a.outside.quiet.End(r.Context())
+	_, err := a.outside.quiet.End(r.Context(), "")
 	a.web.guard.Did(r, "server.loud", "", err)
 	return err
 }

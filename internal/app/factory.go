@@ -117,6 +117,7 @@ func (f *factory) optionsOf(now *inForce, s wire.Session) agent.Options {
 	}
 	o = f.app.cast.options(o, s, limit)
 	o.Zone = cmp.Or(f.app.cfg.ZoneOf(s.DeviceID), o.Zone)
+	o.Quiet = f.app.outside.quiet.Device(s.DeviceID)
 	limits := now.limits
 	limits.Allow, limits.Deny = own.Allow, slices.Concat(limits.Deny, own.Deny)
 	o.Limits = &limits

@@ -189,6 +189,7 @@ func (s *staged) Apply(ctx context.Context) error {
 	c.own.SetWorld(s.tools.World)
 	a.forces.servers.SetServers(s.servers)
 	a.forces.reminders.SetLimits(s.next.Reminders.PerDevice, s.next.Reminders.KeepOpen)
+	a.outside.quiet.Renew()
 	a.recorders.turns.SetLimits(keptFor(s.next.Recording), int64(s.next.Recording.Quota))
 	for _, d := range a.outside.devices.List() {
 		if talk, ok := d.(*conversation); ok {

@@ -51,7 +51,7 @@ type outside struct {
 }
 
 func newOutside() outside {
-	silence, _ := quiet.Open(context.Background(), nil, slog.New(slog.DiscardHandler)) // of no table: nothing can fail
+	silence, _ := quiet.Open(context.Background(), quiet.Options{Log: slog.New(slog.DiscardHandler)}) // of no table: nothing can fail
 	return outside{
 		quiet:   silence,
 		devices: directory.New(), calls: router.NewJournal(), counts: toolcount.New(), named: func(string) string { return "" }, given: func(string) bool { return false },

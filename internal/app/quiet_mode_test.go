@@ -32,7 +32,6 @@ func TestQuietMode(t *testing.T) {
 			if err := openQuiet(h.t.Context(), h.app); err != nil {
 				t.Fatal(err)
 			}
-			o.Quiet = h.app.outside.quiet
 			o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known)
 		}
 		inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {
@@ -58,7 +57,7 @@ func TestQuietMode(t *testing.T) {
 		}
 	}
 	run(func(ctx context.Context, t *testing.T, h *harness, said func() []string) {
-		if err := h.app.outside.quiet.Begin(ctx, time.Time{}, "ann"); err != nil {
+		if err := h.app.outside.quiet.Begin(ctx, "", time.Time{}, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		send(ctx, t, h, "The first message.")
@@ -78,7 +77,7 @@ func TestQuietMode(t *testing.T) {
 		if _, err := d.Say(ctx, "A program speaks.", false); err == nil {
 			t.Error("a program may have something said")
 		}
-		if err := h.app.outside.quiet.End(ctx); err != nil {
+		if _, err := h.app.outside.quiet.End(ctx, ""); err != nil {
 			t.Fatal(err)
 		}
 		got := strings.Join(said(), " ")

@@ -30,12 +30,12 @@ func TestQuietPage(t *testing.T) {
 	a.Close()
 	a, h = builtApp(t, data, "{}")
 	defer a.Close()
-	if !a.outside.quiet.On() {
+	if !a.outside.quiet.State().On {
 		t.Error("after the restart it is off")
 	}
 	olga.handler = h
 	olga.expect(page, url.Values{"do": {"off"}}, 303, "/console/overview#quiet")
-	if a.outside.quiet.On() {
+	if a.outside.quiet.State().On {
 		t.Error("it is on")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/agent/feature/alarm"
@@ -17,6 +18,7 @@ import (
 	papers "xiaozhi/console/documents"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/documents"
+	"xiaozhi/internal/hours"
 	"xiaozhi/internal/letters"
 	"xiaozhi/internal/memories"
 	"xiaozhi/internal/quiet"
@@ -161,24 +163,62 @@ func (c *crew) deleted(ctx context.Context, name string) (bool, error) {
 
 // openQuiet opens quiet mode as it was left, after the office of letters, which wait for its end.
 func openQuiet(ctx context.Context, a *App) (err error) {
-	var table *store.Switches
+	o := quiet.Options{Hours: quietHours{a}, Log: a.log}
 	if a.stored != nil {
-		table = a.stored.Switches
+		o.Table = a.stored.Switches
 	}
-	if a.outside.quiet, err = quiet.Open(ctx, table, a.log); err != nil {
+	if a.outside.quiet, err = quiet.Open(ctx, o); err != nil {
 		return fmt.Errorf("read whether quiet mode is on: %w", err)
 	}
+	held := map[string]bool{}
 	hold := func() {
-		state := a.outside.quiet.State()
-		until := state.Until
-		if state.On && until.IsZero() {
-			until = time.Now().Add(untilSwitchedOff)
+		all := a.outside.quiet.Switched()
+		all[""] = a.outside.quiet.State()
+		for device, s := range all {
+			until := s.Until
+			if s.On && until.IsZero() {
+				until = time.Now().Add(untilSwitchedOff)
+			}
+			a.outside.letters.Hold(device, until)
 		}
-		a.outside.letters.Hold("", until)
+		for device := range held {
+			if !all[device].On {
+				a.outside.letters.Hold(device, time.Time{})
+			}
+		}
+		clear(held)
+		for device := range all {
+			held[device] = true
+		}
 	}
 	hold()
-	a.outside.quiet.Follow(hold) // as long as the program runs
+	var one sync.Mutex
+	a.outside.quiet.Follow(func() { // as long as the program runs
+		one.Lock()
+		defer one.Unlock()
+		hold()
+	})
+	a.forgetting.also(a.outside.quiet.Forget)
 	return nil
+}
+
+// quietHours are the quiet hours as the settings have them now.
+type quietHours struct{ *App }
+
+// Of returns those of a device.
+func (a quietHours) Of(device string) quiet.Span {
+	cfg := a.base()
+	set, _ := hours.Parse(cmp.Or(a.cfg.Devices.ByID[device].Quiet.Hours, cfg.Quiet.Hours)) // they were checked
+	return quiet.Span{Hours: set, Zone: zoneOf(a.App, device)}
+}
+
+// All returns all that any device has.
+func (a quietHours) All() []quiet.Span {
+	all := []quiet.Span{a.Of("")}
+	for id := range a.cfg.Devices.ByID {
+		all = append(all, a.Of(id))
+	}
+	return slices.DeleteFunc(all, func(s quiet.Span) bool { return s.Hours.None() })
 }
 
 // untilSwitchedOff is how long letters are kept for a quiet mode that has no end.
