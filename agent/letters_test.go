@@ -378,7 +378,7 @@ func TestLetterRestart(t *testing.T) {
 		given := p.send(t, mail.Letter{Text: "Fire!", Priority: mail.Urgent})
 		job := p.send(t, mail.Letter{Text: "Nobody knows what became of the job.", Held: true})
 		kept := p.send(t, mail.Letter{Text: "It runs.", Held: true})
-		if err := p.Amend(t.Context(), kept.ID, "It is done.", ""); err != nil {
+		if err := p.Amend(kept.ID, "It is done.", ""); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()

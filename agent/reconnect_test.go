@@ -90,8 +90,11 @@ func TestReconnect(t *testing.T) {
 		then  string // after it has come back
 		told  string // what the second connection says by itself; "" for nothing
 	}{
-		"query":         {tool: "look@device query 5s seen", away: time.Second, first: "the call was given up", then: "the call was given up"},
-		"control":       {tool: "push@device control 5s true", away: time.Second, first: "success", then: "ending the connection"},
+		"query": {tool: "look@device query 5s seen", away: time.Second, first: "the call was given up", then: "the call was given up"},
+		"control": {
+			tool: "push@device control 5s true", away: time.Second, first: "success", then: "ending the connection",
+			told: "I do not know whether this was done, because the connection broke off: push.",
+		},
 		"job, away":     {tool: "dig@external:x query 20s Gold", job: "dig", away: time.Minute, first: "it has begun", then: "Gold", told: "Found gold."},
 		"job, back":     {tool: "dig@external:x query 20s Gold", job: "dig", away: time.Second, first: "it has begun", then: "Gold", told: "Found gold."},
 		"job of device": {tool: "dig@device query 20s Gold", job: "dig", away: time.Second, first: "it has begun", then: "Gold", told: "Found gold."},

@@ -36,10 +36,22 @@ const (
 	ToolFailed  = "tool_failed" // {tool}
 
 	LateFailure = "late_failure" // {action}, {reason}
+	LateUnknown = "late_unknown" // {action}
 	ConsentAsk  = "consent_ask"  // {action}
 	ConsentNo   = "consent_no"
 	JobDone     = "job_done" // {action}
 	JobNote     = "job_note" // {tool}, {result}; for the model, not for the ear
+	JobLost     = "job_lost" // {action}
+
+	QuietUntil = "quiet_until" // {time}
+	QuietOn    = "quiet_on"
+	QuietOff   = "quiet_off"
+	QuietHouse = "quiet_house"
+
+	RoutineSet       = "routine_set"       // {when}, {what}
+	RoutineCancelled = "routine_cancelled" // {name}
+	RoutineNote      = "routine_note"      // {prompt}; for the model, not for the ear
+	RoutineFailed    = "routine_failed"    // {what}
 
 	EarlierTalk = "earlier_talk" // {dialogue}, {words}; for the model, not for the ear
 
@@ -103,7 +115,8 @@ func IDs() []string {
 		PairNeeded, PairCode, PairClosed, PairRefused,
 		OK, Goodbye, Greeting, Filler,
 		FillerLong, UnknownTool, ToolFailed,
-		LateFailure, ConsentAsk, ConsentNo, JobDone, JobNote, EarlierTalk,
+		LateFailure, LateUnknown, ConsentAsk, ConsentNo, JobDone, JobNote, JobLost,
+		QuietUntil, QuietOn, QuietOff, QuietHouse, RoutineSet, RoutineCancelled, RoutineNote, RoutineFailed, EarlierTalk,
 		Forgotten, RoleChanged, RoleBack,
 		Remembered, RememberedAlready, MemoryNone, MemoryList, MemoryForgot, MemoryForgotAll, MemoryUnknown, MemoryOff,
 		TimerSet, ReminderSet, ReminderRepeats, ReminderAsleep, TimerDue, ReminderDue, AlarmLate, AlarmMissed, TimerCancelled,

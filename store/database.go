@@ -113,6 +113,18 @@ func (d *database) execOne(ctx context.Context, query string, args ...any) error
 	return err
 }
 
+// addToOutbox is the lock of who adds to the outbox.
+const addToOutbox = 1
+
+// alone has nobody else who asks for the same lock write until the transaction has ended. SQLite has one writer anyway.
+func (d *database) alone(ctx context.Context, tx *sql.Tx, lock int64) error {
+	if d.engine != Postgres {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", lock)
+	return err
+}
+
 // forUpdate ends a SELECT within a transaction whose row is then changed. SQLite has one writer anyway.
 func (d *database) forUpdate() string {
 	if d.engine == Postgres {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -60,6 +59,9 @@ type OutboxBounds struct{ Device, All int }
 func (t *Outbox) Add(ctx context.Context, all []Parcel, most OutboxBounds) (failed []error, err error) {
 	err = t.db.change(ctx, func(tx *sql.Tx) error {
 		failed = make([]error, len(all))
+		if err := t.db.alone(ctx, tx, addToOutbox); err != nil { // so that of several who add one is first
+			return err
+		}
 		open, err := count(ctx, tx, "SELECT COUNT(*) FROM outbox WHERE "+openParcel)
 		for i, p := range all {
 			if err != nil {
@@ -82,15 +84,11 @@ func (t *Outbox) Add(ctx context.Context, all []Parcel, most OutboxBounds) (fail
 	return failed, err
 }
 
-// fits reports why a device cannot have a parcel. It holds the device's row, so that of several who ask one is first.
+// fits reports why a device cannot have a parcel.
 func (t *Outbox) fits(ctx context.Context, tx *sql.Tx, p Parcel, most int) (why, err error) {
-	var id string
-	err = tx.QueryRowContext(ctx, "SELECT id FROM devices WHERE id = $1"+t.db.forUpdate(), p.DeviceID).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrNotFound, nil
-	}
-	if err != nil {
-		return nil, err
+	known, err := count(ctx, tx, "SELECT COUNT(*) FROM devices WHERE id = $1", p.DeviceID)
+	if err != nil || known == 0 {
+		return ErrNotFound, err
 	}
 	if p.Key != "" {
 		had, err := count(ctx, tx, "SELECT COUNT(*) FROM outbox WHERE device_id = $1 AND dedupe = $2", p.DeviceID, p.Key)
@@ -130,10 +128,11 @@ func (t *Outbox) Next(ctx context.Context, pick ParcelPick) (Parcel, error) {
 		pick.DeviceID, now, now, pick.Fresh.UnixMilli(), now, pick.Least)
 }
 
-// Due returns when the next of what waits for a device may be told, with its rank. The zero time: nothing waits.
+// Due returns when the next of what waits for a device and may not be told yet may be, with its rank. The zero time: nothing does.
 func (t *Outbox) Due(ctx context.Context, deviceID string) (at time.Time, rank int, err error) {
+	now := t.db.clock().UnixMilli()
 	rows, err := list[waitingParcel](ctx, t.db.read, "SELECT CASE WHEN COALESCE(not_before, 0) > due_at THEN not_before ELSE due_at END AS due, rank FROM outbox "+
-		"WHERE device_id = $1 AND state = 'waiting' AND (ends_at IS NULL OR ends_at > $2) ORDER BY due, rank DESC LIMIT 1", deviceID, t.db.clock().UnixMilli())
+		"WHERE device_id = $1 AND state = 'waiting' AND (ends_at IS NULL OR ends_at > $2) AND (due_at > $3 OR not_before > $4) ORDER BY due, rank DESC LIMIT 1", deviceID, now, now, now)
 	if err != nil || len(rows) == 0 {
 		return time.Time{}, 0, err
 	}

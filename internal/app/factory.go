@@ -275,7 +275,7 @@ func features(reminders *alarm.Book, letters *mail.Office, songs music.Library, 
 		reminders,
 		letters,
 		music.Feature{Library: songs},
-		job.Feature{},
+		job.Feature{Outbox: notices{letters}},
 		basics.Feature{},
 	}
 	if known != nil {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 	"xiaozhi/agent/feature/mail/storetest"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/letters"
+	"xiaozhi/mcp"
+	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
 	"xiaozhi/store"
 )
 
@@ -80,6 +84,53 @@ func TestMailOutlivesProgram(t *testing.T) {
 		turns, err := h.app.stored.Turns.List(ctx, kitchen, store.Page{})
 		if err != nil || len(turns) != 1 {
 			t.Errorf("%d turns, %v", len(turns), err)
+		}
+	})
+}
+
+// TestOutcomesOutliveProgram: what became of a control, and of a job, whose device had gone meanwhile is told after the program was killed, once.
+func TestOutcomesOutliveProgram(t *testing.T) {
+	data, left := t.TempDir(), t.TempDir()
+	calls := []providers.ToolCall{{ID: "c1", Name: "self_lamp", Arguments: `{}`}, {ID: "c2", Name: "self_dig", Arguments: `{}`}}
+	s := script{data: data, llm: []providertest.Step{providertest.Call(calls...), providertest.Say("I do.")}}
+	s.replace = func(h *harness, o *agent.Options) {
+		h.app.cfg.Tools.Kinds, h.app.cfg.Tools.Jobs = map[string]mcp.Kind{"self.lamp": mcp.Control}, []string{"self.dig"}
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, musicLibrary{}, h.app.outside.known)
+	}
+	slow := func(name string) devicetest.Tool {
+		return devicetest.Tool{Name: "self." + name, Description: name, Call: func(ctx context.Context, _ devicetest.Call) (devicetest.Result, error) {
+			<-ctx.Done()
+			return devicetest.Result{}, ctx.Err()
+		}}
+	}
+	inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {
+		d := h.dial(ctx, devicetest.Options{DeviceID: kitchen, Tools: []devicetest.Tool{slow("lamp"), slow("dig")}})
+		time.Sleep(time.Second)
+		if err := d.Detect("the lamp, and dig"); err != nil { // the lamp keeps the device busy
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		d.Close()
+		time.Sleep(time.Second)
+		killed(t, data, left)
+	})
+	again := s
+	again.data, again.llm = left, nil
+	inMemory(t, again, func(ctx context.Context, t *testing.T, h *harness) {
+		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true})
+		var said []string
+		for {
+			ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+			r, err := d.WaitReply(ctx)
+			cancel()
+			if err != nil {
+				break
+			}
+			said = append(said, r.Text())
+		}
+		all := strings.Join(said, "|")
+		if strings.Count(all, "the connection broke off: lamp.") != 1 || strings.Count(all, "the connection broke off: dig.") != 1 {
+			t.Errorf("it says %q\n%s", said, h.log)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/feature/alarm"
+	"xiaozhi/agent/feature/job"
 	"xiaozhi/agent/feature/mail"
 	papers "xiaozhi/console/documents"
 	"xiaozhi/internal/config"
@@ -56,6 +57,38 @@ func officeOf(ctx context.Context, kept *store.Store, life *lifecycle, log *slog
 	office := mail.New(ctx, o)
 	life.atEnd(office.Close)
 	return office, office.Start(ctx)
+}
+
+// notices are kept by the office of letters until devices have heard them.
+type notices struct{ office *mail.Office }
+
+var _ job.Outbox = notices{}
+
+// letter is a notice as a letter.
+func (notices) letter(n job.Notice) mail.Letter {
+	l := mail.Letter{Device: n.Device, Lang: n.Lang, Text: n.Text, Prompt: n.Instruction, Source: "job"}
+	if n.Asked {
+		l.Priority = mail.Urgent
+	}
+	return l
+}
+
+// Tell implements [job.Outbox].
+func (o notices) Tell(n job.Notice) error {
+	_, err := o.office.Post(o.letter(n))
+	return err
+}
+
+// Promise implements [job.Outbox].
+func (o notices) Promise(n job.Notice) (id string, err error) {
+	l := o.letter(n)
+	l.Held = true
+	return o.office.Post(l)
+}
+
+// Keep implements [job.Outbox].
+func (o notices) Keep(id string, n job.Notice) error {
+	return o.office.Amend(id, n.Text, n.Instruction)
 }
 
 // memoriesOf makes the book of what is remembered of the people at devices; nil without a database: nothing outlives the program then.

@@ -104,6 +104,12 @@ func reason(err error, language string) string {
 	return text.Shorten(err.Error(), 1<<10)
 }
 
+// Broken reports whether a call has failed because its connection, or the conversation, has ended: nobody knows whether it was
+// done.
+func Broken(p Prepared, r mcp.ActionResponse) bool {
+	return r.Action == mcp.ActionTypeError && (r.Response == reason(errClosing, p.Info.Language) || r.Response == reason(mcp.ErrClosed, p.Info.Language))
+}
+
 // callError is a reason of our own why a call failed.
 type callError struct {
 	text string

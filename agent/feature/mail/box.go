@@ -53,7 +53,7 @@ type question struct {
 
 // Expects reports whether a letter is being told, or will be soon, for which the channel stays open.
 func (b *box) Expects(now time.Time) bool {
-	if next := b.next.Load(); next != 0 && time.UnixMilli(next).Sub(now) <= b.office.o.KeepOpen() {
+	if next := b.next.Load(); next != 0 && !b.Quiet() && time.UnixMilli(next).Sub(now) <= b.office.o.KeepOpen() {
 		return true
 	}
 	b.mu.Lock()
@@ -120,15 +120,14 @@ func (b *box) plan(ctx context.Context) {
 		b.failed(err)
 		return
 	}
-	now := time.Now()
-	if at.IsZero() || priority < Normal || !at.After(now) {
-		b.next.Store(0)
-	} else {
+	b.next.Store(0)
+	if at.IsZero() {
+		return
+	}
+	if priority >= Normal {
 		b.next.Store(at.UnixMilli())
 	}
-	if at.After(now) {
-		b.Post(func() { b.look(at) })
-	}
+	b.Post(func() { b.look(at) })
 }
 
 // failed has it look again after a while: the store has failed.

@@ -162,7 +162,7 @@ type Store interface {
 	List(ctx context.Context, f Filter) ([]Letter, error)
 	// First returns the letter that a device is to be told next, or [ErrNoLetter].
 	First(ctx context.Context, p Pick) (Letter, error)
-	// Due returns when the next letter of a device may be told, and its priority. The zero time: none waits.
+	// Due returns when the next letter of a device that may not be told yet may be, and its priority. The zero time: none waits.
 	Due(ctx context.Context, device string) (time.Time, Priority, error)
 	// Change puts now in place of was, if that still has its fate and its tries; changed says so.
 	Change(ctx context.Context, was, now Letter) (changed bool, err error)

@@ -159,8 +159,9 @@ func (l Letter) tellable() time.Time {
 func (m *Memory) Due(_ context.Context, device string) (at time.Time, p Priority, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := time.Now()
 	for _, l := range m.byID {
-		if l.Device != device || !l.waits() {
+		if l.Device != device || !l.waits() || !l.tellable().After(now) {
 			continue
 		}
 		if by := l.tellable(); at.IsZero() || by.Before(at) || by.Equal(at) && l.Priority > p {

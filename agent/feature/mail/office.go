@@ -140,6 +140,14 @@ func (f *Office) Send(ctx context.Context, l Letter) (Letter, error) {
 	return all[0], nil
 }
 
+// Post is Send for who has no time of its own: it takes that of the office. It returns the letter's ID.
+func (f *Office) Post(l Letter) (id string, err error) {
+	ctx, stop := f.life(storeLimit)
+	defer stop()
+	l, err = f.Send(ctx, l)
+	return l.ID, err
+}
+
 // SendAll sends letters that belong together, one a device, as one batch. failed has for each why it is not kept, or nil; what
 // is not kept as too much waits for its device is refused, [TooMany], and has no ID.
 func (f *Office) SendAll(ctx context.Context, all []Letter) (kept []Letter, failed []error, err error) {
@@ -224,8 +232,10 @@ func (f *Office) nudge(device string) {
 	}
 }
 
-// Amend changes what a letter that is held tells, and has it told from now on.
-func (f *Office) Amend(ctx context.Context, id string, text, prompt string) error {
+// Amend changes what a letter that is held tells, and has it told from now on. It takes the time of the office.
+func (f *Office) Amend(id string, text, prompt string) error {
+	ctx, stop := f.life(storeLimit)
+	defer stop()
 	was, err := f.o.Store.Get(ctx, id)
 	if err != nil {
 		return err

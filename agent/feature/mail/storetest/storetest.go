@@ -315,7 +315,8 @@ func due(t *testing.T, s mail.Store) {
 	soon, later := from().Add(time.Minute), from().Add(2*time.Minute)
 	add(
 		t, s, letter("later", "kitchen", func(l *mail.Letter) { l.NotBefore = later }), letter("low", "kitchen", func(l *mail.Letter) { l.At, l.Priority = soon, mail.Low }),
-		letter("held", "kitchen", func(l *mail.Letter) { l.Held = true }), letter("other", "hall", nil),
+		letter("held", "kitchen", func(l *mail.Letter) { l.Held = true }), letter("other", "hall", func(l *mail.Letter) { l.At = from().Add(time.Second) }),
+		letter("now", "kitchen", nil),
 	)
 	if at, p, err := s.Due(t.Context(), "kitchen"); err != nil || !at.Equal(soon) || p != mail.Low {
 		t.Error(at, p, err)
