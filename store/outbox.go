@@ -139,7 +139,7 @@ func (t *Outbox) Due(ctx context.Context, deviceID string) (at time.Time, rank i
 	return rows[0].at, rows[0].rank, nil
 }
 
-// waitingParcel is when a parcel may be told.
+// waitingParcel has the time from which a parcel may be told.
 type waitingParcel struct {
 	at   time.Time
 	rank int
