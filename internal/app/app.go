@@ -145,6 +145,7 @@ func newApp(cfg *config.Config, o Options) *App {
 	a.seen.doctor = doctor.New(doctor.Options{Check: examiner{a}.examine, Contacts: a.seen.devices.Log})
 	// Before anybody has a copy of outside.
 	a.outside.named = func(id string) string { return cmp.Or(cfg.Devices.ByID[id].Name, a.book.Name(id)) }
+	a.outside.all = func() []identity.Known { return a.book.List() }
 	a.outside.given = func(name string) bool {
 		called := func(d config.Device) bool { return d.Name != "" && strings.EqualFold(d.Name, name) }
 		return slices.ContainsFunc(slices.Collect(maps.Values(cfg.Devices.ByID)), called) ||

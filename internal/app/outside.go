@@ -40,14 +40,15 @@ import (
 // of the caller. Its methods may be called at the same time.
 type outside struct {
 	devices *directory.Devices
-	calls   *router.Journal        // of all devices, connected or not
-	counts  *toolcount.Tally       // of all calls
-	named   func(id string) string // what a device is called now, which may be another name than when it connected
-	quiet   *quiet.Mode            // whether devices say what nobody has asked for; set before devices connect
-	known   *memory.Book           // what is remembered of people; nil: nothing is
-	library *knowledge.Library     // of the documents of agents; set before devices connect
-	letters *mail.Office           // what devices are to be told, connected or not; set before devices connect
-	given   func(name string) bool // whether a device, connected or not, is called so
+	calls   *router.Journal         // of all devices, connected or not
+	counts  *toolcount.Tally        // of all calls
+	named   func(id string) string  // what a device is called now, which may be another name than when it connected
+	quiet   *quiet.Mode             // whether devices say what nobody has asked for; set before devices connect
+	known   *memory.Book            // what is remembered of people; nil: nothing is
+	library *knowledge.Library      // of the documents of agents; set before devices connect
+	letters *mail.Office            // what devices are to be told, connected or not; set before devices connect
+	given   func(name string) bool  // whether a device, connected or not, is called so
+	all     func() []identity.Known // devices, connected or not
 }
 
 func newOutside() outside {
@@ -55,6 +56,7 @@ func newOutside() outside {
 	return outside{
 		quiet:   silence,
 		devices: directory.New(), calls: router.NewJournal(), counts: toolcount.New(), named: func(string) string { return "" }, given: func(string) bool { return false },
+		all: func() []identity.Known { return nil },
 	}
 }
 
@@ -106,21 +108,6 @@ func (o outside) Call(ctx context.Context, id string, call mcp.Call) (mcp.Action
 // Calls lists the last tool calls of a device.
 func (o outside) Calls(id string) []router.Record { return o.calls.Calls(id) }
 
-func (o outside) acts() offer.Acts {
-	return offer.Acts{Say: o.say, Ask: o.ask, Listen: o.listen, Abort: o.abort}
-}
-
-func (o outside) say(ctx context.Context, id, words string, now bool) (offer.Said, error) {
-	return with(ctx, o, id, func(d directory.Device) (offer.Said, error) {
-		spoken, err := d.Say(ctx, words, now)
-		return offer.Said(spoken), err
-	})
-}
-
-func (o outside) ask(ctx context.Context, id, question string) (string, error) {
-	return with(ctx, o, id, func(d directory.Device) (string, error) { return d.Ask(ctx, question) })
-}
-
 func (o outside) listen(ctx context.Context, id string) error {
 	_, err := with(ctx, o, id, func(d directory.Device) (struct{}, error) { return struct{}{}, d.Listen(ctx) })
 	return err
@@ -171,6 +158,7 @@ func inLanguage(ctx context.Context, err error) error {
 	for known, id := range map[error]string{
 		feature.ErrOver:      "app/device-over",
 		feature.ErrQueueFull: "app/device-queue-full",
+		mail.ErrFull:         "app/device-queue-full",
 		feature.ErrQuiet:     "app/device-quiet",
 		remote.ErrManual:     "app/device-manual",
 		remote.ErrNoAnswer:   "app/device-no-answer",

@@ -425,7 +425,9 @@ func TestActs(t *testing.T) {
 			Say: func(_ context.Context, id, text string, now bool) (offer.Said, error) {
 				return offer.Said{Heard: text, Whole: true}, note("say %s %s %v", id, text, now)
 			},
-			Ask:    func(_ context.Context, id, text string) (string, error) { return "yes", note("ask %s %s", id, text) },
+			Ask: func(_ context.Context, id, text string) (offer.Said, error) {
+				return offer.Said{Answer: "yes"}, note("ask %s %s", id, text)
+			},
 			Listen: func(context.Context, string) error { return errors.New("it listens by its button only") },
 			Abort:  func(context.Context, string) (bool, error) { return false, nil },
 		}

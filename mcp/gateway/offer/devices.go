@@ -53,24 +53,34 @@ type DeviceList struct {
 	Devices []Device `json:"devices"`
 }
 
-// Acts are the functions that act on the conversation of a connected device from
+// Acts are the functions that act on the conversation of a device from
 // outside. A nil one is not offered. They may be called at the same time.
 type Acts struct {
 	// Say speaks a text, at the next pause, or at once, cutting what is said. It
-	// returns when the text has been played or was cut.
+	// returns when the text has been played or was cut, or that it waits.
 	Say func(ctx context.Context, id, text string, now bool) (Said, error)
-	// Ask speaks a text and returns what the user says in answer to it.
-	Ask func(ctx context.Context, id, text string) (string, error)
+	// Ask speaks a text and returns what the user says in answer to it, or that it waits.
+	Ask func(ctx context.Context, id, text string) (Said, error)
+	// Letter tells what has become of what waited, and of which device it is.
+	Letter func(ctx context.Context, id string) (device string, said Said, err error)
+	// Sleeping lists the known devices that are not connected: what they are to say waits for them. nil: there are none.
+	Sleeping func() []Device
 	// Listen has the device listen. An error if it does so by a button only.
 	Listen func(ctx context.Context, id string) error
 	// Abort cuts what the device says now, and reports whether it said anything.
 	Abort func(ctx context.Context, id string) (bool, error)
 }
 
-// Said is the result of [Acts].Say.
+// Said is what has become of a text. Without a fate it was told.
 type Said struct {
-	Heard string `json:"heard"` // of them by the user
-	Whole bool   `json:"whole"` // that is all of it
+	Heard  string `json:"heard"`            // of them by the user
+	Whole  bool   `json:"whole"`            // that is all of it
+	Answer string `json:"answer,omitempty"` // to a question
+
+	Fate    string    `json:"fate,omitempty"` // queued, delivered, expired, refused …: it waits, or waited
+	Why     string    `json:"why,omitempty"`  // of refused
+	ID      string    `json:"id,omitempty"`   // by which it is found
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // Time limits of acts: a long text is spoken for minutes.
@@ -82,7 +92,7 @@ const (
 // actTools returns the tools that act on the conversations of devices.
 func (o Options) actTools() []catalog.Tool {
 	var out []catalog.Tool
-	add := func(offered bool, name string, limit time.Duration, act func(ctx context.Context, id, text string, now bool) (any, error)) {
+	add := func(offered bool, name string, limit time.Duration, sleeping func() []Device, act func(ctx context.Context, id, text string, now bool) (any, error)) {
 		if !offered || o.Devices == nil {
 			return
 		}
@@ -92,7 +102,7 @@ func (o Options) actTools() []catalog.Tool {
 				meant, _ := arguments["device_id"].(string)
 				text, _ := arguments["text"].(string)
 				now, _ := arguments["now"].(bool)
-				id, err := pick(ctx, o.Devices, meant)
+				id, err := pickAny(ctx, o.Devices, sleeping, meant)
 				if err != nil {
 					return nil, err
 				}
@@ -100,16 +110,24 @@ func (o Options) actTools() []catalog.Tool {
 			},
 		})
 	}
-	add(o.Acts.Say != nil, "say", sayTime, func(ctx context.Context, id, text string, now bool) (any, error) {
+	add(o.Acts.Say != nil, "say", sayTime, o.Acts.Sleeping, func(ctx context.Context, id, text string, now bool) (any, error) {
 		return o.Acts.Say(ctx, id, text, now)
 	})
-	add(o.Acts.Ask != nil, "ask", askTime, func(ctx context.Context, id, text string, _ bool) (any, error) {
-		return o.Acts.Ask(ctx, id, text)
+	add(o.Acts.Ask != nil, "ask", askTime, o.Acts.Sleeping, func(ctx context.Context, id, text string, _ bool) (any, error) {
+		said, err := o.Acts.Ask(ctx, id, text)
+		if said.Fate == "" {
+			return said.Answer, err
+		}
+		return said, err
 	})
-	add(o.Acts.Listen != nil, "listen", 0, func(ctx context.Context, id, _ string, _ bool) (any, error) {
+	if o.Acts.Letter != nil && o.Devices != nil {
+		yes := true
+		out = append(out, catalog.Tool{Stream: "device", Name: "letter", Annotations: mcp.Annotations{ReadOnly: &yes}, Run: o.letter})
+	}
+	add(o.Acts.Listen != nil, "listen", 0, nil, func(ctx context.Context, id, _ string, _ bool) (any, error) {
 		return catalog.CallerFrom(ctx).Say("gateway/done"), o.Acts.Listen(ctx, id)
 	})
-	add(o.Acts.Abort != nil, "abort", 0, func(ctx context.Context, id, _ string, _ bool) (any, error) {
+	add(o.Acts.Abort != nil, "abort", 0, nil, func(ctx context.Context, id, _ string, _ bool) (any, error) {
 		stopped, err := o.Acts.Abort(ctx, id)
 		if !stopped && err == nil {
 			return catalog.CallerFrom(ctx).Say("gateway/silent"), nil
@@ -119,6 +137,16 @@ func (o Options) actTools() []catalog.Tool {
 	return out
 }
 
+// letter tells what has become of a text that has waited.
+func (o Options) letter(ctx context.Context, arguments map[string]any) (any, error) {
+	id, _ := arguments["id"].(string)
+	device, said, err := o.Acts.Letter(ctx, id)
+	if err == nil && !catalog.CallerFrom(ctx).Reaches(device) {
+		return nil, errors.New(catalog.CallerFrom(ctx).Say("gateway/letter-unknown", catalog.Clip(id)))
+	}
+	return said, err
+}
+
 func idsOf(devices []Device) []string {
 	var ids []string
 	for _, d := range devices {
@@ -126,6 +154,28 @@ func idsOf(devices []Device) []string {
 	}
 	return ids
 }
+
+// pickAny is pick, also among devices that sleep; nil: there are none. Those that are connected go before.
+func pickAny(ctx context.Context, devices Devices, sleeping func() []Device, meant string) (string, error) {
+	id, err := pick(ctx, devices, meant)
+	if err == nil || sleeping == nil {
+		return id, err
+	}
+	if all := sleeping(); meant != "" || len(devices.List()) == 0 {
+		if id, serr := pick(ctx, asleep{devices, all}, meant); serr == nil {
+			return id, nil
+		}
+	}
+	return "", err
+}
+
+// asleep are devices that are not connected, in the place of those that are.
+type asleep struct {
+	Devices
+	all []Device
+}
+
+func (a asleep) List() []Device { return slices.Clone(a.all) }
 
 // pick returns the id of the connected device that is meant: by its MAC address, its name,
 // its id or its stream; "" means the only one there is. Nobody else can have the first two, while
