@@ -18,18 +18,10 @@ type SayOrder struct {
 	Expires int    `json:"expires"` // seconds after which it is not said any more; 0: a day
 }
 
-// Letter is a text that a device is to say, and what has become of it.
-type Letter struct {
-	ID    string    `json:"id"`
-	Fate  mail.Fate `json:"fate"`
-	Heard int       `json:"heard"` // characters that were played
-	Of    int       `json:"of"`
-	Ends  time.Time `json:"ends"`
-}
-
 // Asked is the answer to POST /api/v1/devices/ID/ask.
 type Asked struct {
-	Answer string `json:"answer"`
+	Answer string `json:"answer"` // "" while there is none
+	Letter
 }
 
 // Stopped is the answer to POST /api/v1/devices/ID/stop.
@@ -39,10 +31,6 @@ type Stopped struct {
 
 // maxWait is how long an answer may be waited for, in seconds.
 const maxWait = 60
-
-func letter(l mail.Letter) Letter {
-	return Letter{ID: l.ID, Fate: l.Fate, Heard: l.Heard, Of: l.Length(), Ends: l.Ends}
-}
 
 // say has a device told a text, now or when it comes. The answer is 202 as long as nobody has heard it.
 func (a *api) say(r *http.Request, id string) (int, any, error) {
@@ -64,9 +52,9 @@ func (a *api) say(r *http.Request, id string) (int, any, error) {
 		l, err = a.Letters.Await(ctx, l.ID)
 	}
 	if !l.Fate.Over() {
-		return http.StatusAccepted, letter(l), err
+		return http.StatusAccepted, letter(l, ""), err
 	}
-	return http.StatusOK, letter(l), err
+	return http.StatusOK, letter(l, ""), err
 }
 
 // find returns a letter of the device that the path names.
@@ -84,7 +72,7 @@ func (a *api) said(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	access.Answer(w, http.StatusOK, letter(l))
+	access.Answer(w, http.StatusOK, letter(l, ""))
 }
 
 func (a *api) withdraw(r *http.Request, _ string) (int, any, error) {
@@ -92,30 +80,46 @@ func (a *api) withdraw(r *http.Request, _ string) (int, any, error) {
 	if err == nil {
 		l, err = a.Letters.Withdraw(r.Context(), l.ID)
 	}
-	return http.StatusOK, letter(l), err
+	return http.StatusOK, letter(l, ""), err
 }
 
-// ask has a connected device ask something, and returns what its user says.
+// ask has a device ask something, now or when it comes, and returns what its user says if that is known in time.
 func (a *api) ask(r *http.Request, id string) (int, any, error) {
-	var order struct {
-		Text string `json:"text"`
-	}
+	order := struct {
+		Text    string `json:"text"`
+		Wait    *int   `json:"wait"`
+		Expires int    `json:"expires"`
+	}{}
 	if err := read(r, &order); err != nil {
 		return 0, nil, err
 	}
-	if order.Text == "" {
-		return 0, nil, mail.ErrLength
+	wait := maxWait
+	if order.Wait != nil {
+		wait = *order.Wait
 	}
-	d, err := a.Find(id)
-	if err != nil {
-		return 0, nil, err
+	if wait < 0 || wait > maxWait || order.Expires < 0 {
+		return 0, nil, errWait
 	}
-	ctx := r.Context()
+	l := mail.Letter{Device: id, Kind: mail.Ask, Text: order.Text, Source: "api", By: access.PersonOf(r).Name}
 	if access.PersonOf(r).Scopes == nil { // a person asks, no program
-		ctx = remote.ByHand(ctx)
+		l.Priority = mail.Urgent
 	}
-	answer, err := d.Ask(ctx, order.Text)
-	return http.StatusOK, Asked{answer}, err
+	if order.Expires > 0 {
+		l.Ends = time.Now().Add(time.Duration(order.Expires) * time.Second)
+	}
+	l, err := a.Letters.Send(r.Context(), l)
+	if _, ferr := a.Find(id); err == nil && ferr == nil && wait > 0 { // who sleeps is not waited for
+		ctx, cancel := context.WithTimeout(r.Context(), time.Duration(wait)*time.Second)
+		defer cancel()
+		l, err = a.Letters.Await(ctx, l.ID)
+	}
+	if err == nil && l.Fate == mail.Heard {
+		err = remote.ErrNoAnswer
+	}
+	if !l.Fate.Over() {
+		return http.StatusAccepted, Asked{l.Answer, letter(l, "")}, err
+	}
+	return http.StatusOK, Asked{l.Answer, letter(l, "")}, err
 }
 
 func (a *api) listen(r *http.Request, id string) (int, any, error) {

@@ -16,12 +16,14 @@ import (
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/sender"
 	"xiaozhi/internal/text/message"
 )
 
 // Letters keeps what devices are to be told, connected or not: a [mail.Office].
 type Letters interface {
 	Send(ctx context.Context, l mail.Letter) (mail.Letter, error)
+	List(ctx context.Context, f mail.Filter) ([]mail.Letter, error)
 	Find(ctx context.Context, id string) (mail.Letter, error)
 	Await(ctx context.Context, id string) (mail.Letter, error)
 	Withdraw(ctx context.Context, id string) (mail.Letter, error)
@@ -39,6 +41,7 @@ type Options struct {
 	Guard   *access.Guard
 	Fleet   Fleet
 	Letters Letters
+	Sender  *sender.Sender
 	Find    func(id string) (remote.Device, error)               // a connected device, or [directory.ErrNotConnected]
 	ID      func(typed string) string                            // the one spelling of a device's id
 	Owner   func(ctx context.Context, id string) (string, error) // id of the account of a device; "": nobody's
@@ -76,7 +79,7 @@ func (a *api) routes() []access.Route {
 	events := of("GET /api/v1/devices/events", look, a.events)
 	events.Use = access.Stream
 	const one = "/api/v1/devices/{id}"
-	return []access.Route{
+	return append(a.letterRoutes(), []access.Route{
 		of("GET /api/v1/openapi.yaml", all, describe),
 		of("GET /api/v1/services", all, a.services),
 		of("GET /api/v1/devices", look, a.devices), events,
@@ -87,7 +90,7 @@ func (a *api) routes() []access.Route {
 		of("POST "+one+"/ask", act, a.acting("device.ask", a.ask)),
 		of("POST "+one+"/listen", act, a.acting("device.listen", a.listen)),
 		of("POST "+one+"/stop", act, a.acting("device.stop", a.stop)),
-	}
+	}...)
 }
 
 // describe gives the description of all routes.
@@ -147,6 +150,14 @@ func failures() []failure {
 		{mail.ErrNoDevice, http.StatusNotFound, "api/no-device", "api/no-device"},
 		{mail.ErrNoLetter, http.StatusNotFound, "api/no-letter", "api/no-letter"},
 		{mail.ErrOver, http.StatusConflict, "api/told", "api/told"},
+		{mail.ErrTime, http.StatusBadRequest, "api/at", "api/at"},
+		{mail.ErrNoSong, http.StatusNotFound, "api/no-song", "api/no-song"},
+		{mail.ErrPriority, http.StatusBadRequest, "api/priority", "api/priority"},
+		{sender.ErrAt, http.StatusBadRequest, "api/at", "api/at"},
+		{sender.ErrLang, http.StatusBadRequest, "api/language", "api/language"},
+		{fleet.ErrNobody, http.StatusNotFound, "api/nobody", "api/nobody"},
+		{fleet.ErrSeveral, http.StatusConflict, "api/several", "api/several"},
+		{errState, http.StatusBadRequest, "api/state", "api/state"},
 		{errBody, http.StatusBadRequest, "api/body", "api/body"},
 		{errWait, http.StatusBadRequest, "api/wait", "api/wait"},
 	}
@@ -177,6 +188,8 @@ func Reason(err error) (id string) {
 var (
 	errBody = errors.New("the body is not as it should be")
 	errWait = errors.New("it cannot be waited for so long")
+
+	errState = errors.New("there is no such state")
 )
 
 // read reads the body of a request; an empty one leaves into as it is.

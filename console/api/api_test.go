@@ -19,6 +19,7 @@ import (
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/sender"
 )
 
 // devices is a fleet that the test sets.
@@ -71,19 +72,42 @@ func (o office) Send(ctx context.Context, l mail.Letter) (mail.Letter, error) {
 	if l.Text == "" {
 		return l, mail.ErrLength
 	}
-	l.ID, l.Fate = "letter-of-"+l.Device, mail.Queued
+	if l.ID, l.Fate = "letter-of-"+l.Device, mail.Queued; l.Kind == mail.Ask {
+		l.ID = "question-of-" + l.Device
+	}
 	failed, err := o.Add(ctx, []mail.Letter{l}, mail.Bounds{Device: 10, All: 10})
 	return l, errors.Join(append(failed, err)...)
+}
+func (o office) SendAll(ctx context.Context, all []mail.Letter) (kept []mail.Letter, failed []error, err error) {
+	for _, l := range all {
+		if l.Text+l.Song == "" {
+			return nil, nil, mail.ErrLength
+		}
+		if l.At.IsZero() {
+			l.At = time.Now()
+		}
+		l.ID, l.Batch, l.Fate, l.Made = string(l.Kind)+"-of-"+l.Device, string(l.Kind), mail.Queued, time.Now()
+		kept = append(kept, l)
+	}
+	failed, err = o.Add(ctx, kept, mail.Bounds{Device: 10, All: 10})
+	return kept, failed, err
 }
 func (o office) Find(ctx context.Context, id string) (mail.Letter, error) { return o.Get(ctx, id) }
 func (o office) Await(ctx context.Context, id string) (mail.Letter, error) {
 	l, err := o.Get(ctx, id)
-	l.Fate, l.Heard = mail.Heard, l.Length()
+	if l.Fate, l.Heard = mail.Heard, l.Length(); l.Kind == mail.Ask {
+		l.Fate, l.Answer = mail.Answered, "blue"
+	}
 	return l, err
 }
 func (o office) Withdraw(ctx context.Context, id string) (mail.Letter, error) {
-	l, err := o.Get(ctx, id)
-	l.Fate = mail.Refused
+	was, err := o.Get(ctx, id)
+	if err == nil && was.Fate != mail.Queued {
+		return was, mail.ErrOver
+	}
+	l := was
+	l.Fate, l.Why = mail.Refused, mail.Withdrawn
+	_, err = o.Change(ctx, was, l)
 	return l, err
 }
 
@@ -92,10 +116,21 @@ func rig(t *testing.T, p account.Person) (*devices, func(pattern, body string) *
 	t.Helper()
 	at := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 	all := &devices{all: []fleet.Device{
-		{ID: "b", Name: "kitchen", State: fleet.Idle, Owner: "anna", First: at}, {ID: "a", State: fleet.Asleep, Owner: "anna", First: at}, {ID: "c", State: fleet.Started, Owner: "ben", First: at.Add(-time.Hour)},
+		{ID: "b", Name: "kitchen", Known: true, State: fleet.Idle, Owner: "anna", First: at}, {ID: "a", Known: true, State: fleet.Asleep, Owner: "anna", First: at}, {ID: "c", Known: true, State: fleet.Started, Owner: "ben", First: at.Add(-time.Hour)},
 	}}
+	letters := office{mail.NewMemory()}
 	a := newAPI(Options{
-		Guard: access.New(access.Options{Log: slog.New(slog.DiscardHandler)}), Fleet: all, Letters: office{mail.NewMemory()}, ID: strings.ToLower,
+		Sender: sender.New(sender.Options{
+			Letters: letters, Fleet: all, Groups: func(id string) []string { return map[string][]string{"a": {"upstairs"}, "b": {"upstairs"}}[id] },
+			Zone: func(string) *time.Location { return time.UTC },
+			HasSong: func(song string) error {
+				if song == "none" {
+					return mail.ErrNoSong
+				}
+				return nil
+			},
+		}),
+		Guard: access.New(access.Options{Log: slog.New(slog.DiscardHandler)}), Fleet: all, Letters: letters, ID: strings.ToLower,
 		Owner: func(context.Context, string) (string, error) { return "", nil },
 		Find: func(id string) (remote.Device, error) {
 			if id == "b" {
@@ -162,7 +197,8 @@ func TestActsOfPrograms(t *testing.T) {
 		{"POST " + d + "b/say", `[]`, 400, "api/body"},
 		{"GET " + d + "a/said/letter-of-a", "", 200, `"fate":"queued"`}, {"GET " + d + "b/said/letter-of-a", "", 404, "api/no-letter"}, {"DELETE " + d + "b/said/letter-of-a", "", 404, "api/no-letter"},
 		{"DELETE " + d + "a/said/letter-of-a", "", 200, `"fate":"refused"`},
-		{"POST " + d + "b/ask", `{"text":"what colour?"}`, 200, `"answer":"blue"`}, {"POST " + d + "a/ask", `{"text":"what colour?"}`, 409, "device/not-connected"},
+		{"POST " + d + "b/ask", `{"text":"what colour?"}`, 200, `"answer":"blue"`}, {"POST " + d + "a/ask", `{"text":"what colour?"}`, 202, `"fate":"queued"`},
+		{"POST " + d + "a/ask", `{"text":"what colour?","wait":-1}`, 400, "api/wait"}, {"POST " + d + "a/ask", `{"text":""}`, 400, "api/text"},
 		{"POST " + d + "b/listen", "", 409, "device/manual"}, {"POST " + d + "b/stop", "", 200, `"stopped":true`}, {"POST " + d + "c/stop", "", 409, "设备"},
 	} {
 		if w := ask(c.pattern, c.body); w.Code != c.code || !strings.Contains(w.Body.String(), c.holds) {
@@ -176,6 +212,48 @@ func TestActsOfPrograms(t *testing.T) {
 	if codes[http.StatusTooManyRequests] != 3 {
 		t.Error(codes)
 	}
+}
+
+// TestLettersOfPrograms: what several devices are to say, ask or play is sent to those that the asker may speak to, listed and taken
+// back.
+func TestLettersOfPrograms(t *testing.T) {
+	t.Parallel()
+	const v = "/api/v1/"
+	type step struct {
+		pattern, body string
+		code          int
+		holds         string
+	}
+	steps := []step{
+		{"POST " + v + "say", `{"to":"all","text":"hello"}`, 202, `"device":"b","name":"kitchen"`}, {"POST " + v + "play", `{"to":"group:upstairs","song":"scale"}`, 202, `"device":"a"`},
+		{"POST " + v + "ask", `{"to":"Kitchen","text":"why?","wait":5}`, 200, `"answer":"blue"`}, {"POST " + v + "play", `{"to":"b","song":"none"}`, 404, "api/no-song"},
+		{"POST " + v + "say", `{"to":"c","text":"x"}`, 404, "api/nobody"}, {"POST " + v + "say", `{"to":"cellar","text":"x"}`, 404, "api/nobody"}, {"POST " + v + "say", `{"text":"x"}`, 404, "api/nobody"},
+		{"POST " + v + "say", `{"to":"b","text":""}`, 400, "api/text"}, {"POST " + v + "say", `{"to":"b","text":"x","priority":"high"}`, 400, "api/priority"},
+		{"POST " + v + "say", `{"to":"b","text":"x","at":"yesterday"}`, 400, "api/at"}, {"POST " + v + "say", `{"to":"b","text":"x","at":"every day at 7"}`, 400, "api/at"},
+		{"POST " + v + "say", `{"to":"b","text":"x","at":"2001-01-01T00:00:00Z"}`, 400, "api/at"}, {"POST " + v + "say", `{"to":"b","text":"x","language":"klingon!"}`, 400, "api/language"},
+		{"POST " + v + "say", `{"to":"b","text":"x","wait":99}`, 400, "api/wait"}, {"POST " + v + "say", `{"to":"b","words":"x"}`, 400, "api/body"},
+	}
+	_, ask, _ := rig(t, account.Person{ID: "anna", Name: "anna", Role: account.Member})
+	check := func(steps []step) {
+		t.Helper()
+		for _, c := range steps {
+			if w := ask(c.pattern, c.body); w.Code != c.code || !strings.Contains(w.Body.String(), c.holds) {
+				t.Errorf("%s %s: %d %s, want %d %s", c.pattern, c.body, w.Code, w.Body, c.code, c.holds)
+			}
+		}
+	}
+	check(steps[:12])
+	check([]step{
+		{"GET " + v + "letters?state=open", "", 200, `"kind":"play"`}, {"GET " + v + "letters?device=B", "", 200, `"device":"b"`}, {"GET " + v + "letters?state=later", "", 400, "api/state"},
+		{"GET " + v + "letters/say-of-b", "", 200, `"fate":"queued"`}, {"GET " + v + "letters/nothing", "", 404, "api/no-letter"},
+		{"DELETE " + v + "letters/say-of-b", "", 200, `"why":"withdrawn"`}, {"DELETE " + v + "letters/say-of-b", "", 409, "api/told"}, {"DELETE " + v + "letters/play", "", 200, `"device":"a"`},
+	})
+	_, ask, _ = rig(t, account.Person{ID: "anna", Name: "anna", Role: account.Member})
+	check(steps[12:])
+	_, ask, _ = rig(t, account.Person{ID: "anna", Name: "anna", Role: account.Member, Scopes: []account.Scope{account.Say}})
+	check([]step{{"POST " + v + "say", `{"to":"b","text":"x","priority":"urgent"}`, 403, "account/forbidden"}})
+	_, ask, _ = rig(t, account.Person{ID: "anna", Name: "anna", Role: account.Member, Scopes: []account.Scope{account.Say, account.Urgent}})
+	check([]step{{"POST " + v + "say", `{"to":"b","text":"x","priority":"urgent"}`, 202, "queued"}})
 }
 
 // TestStateStream: a stream tells how all devices are, then each change, and what went, to who may know.

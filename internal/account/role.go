@@ -42,17 +42,18 @@ type Scope string
 
 // The scopes. Each stands for itself but [Admin], which includes all.
 const (
-	Read  Scope = "read"  // look
-	Say   Scope = "say"   // have devices say or ask something
-	Tools Scope = "tools" // call tools
-	Admin Scope = "admin" // everything
+	Read   Scope = "read"   // look
+	Say    Scope = "say"    // have devices say, ask or play something
+	Urgent Scope = "urgent" // do so in quiet hours
+	Tools  Scope = "tools"  // call tools
+	Admin  Scope = "admin"  // everything
 )
 
 // ParseScopes reads scopes that are separated by commas.
 func ParseScopes(list string) (all []Scope, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		s := Scope(strings.TrimSpace(name))
-		if !slices.Contains([]Scope{Read, Say, Tools, Admin}, s) {
+		if !slices.Contains([]Scope{Read, Say, Urgent, Tools, Admin}, s) {
 			return nil, ErrScopeUnknown
 		}
 		if !slices.Contains(all, s) {

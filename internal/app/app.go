@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/feature/mail"
 	"xiaozhi/agent/record"
 	"xiaozhi/connection"
 	"xiaozhi/connection/camera"
@@ -43,6 +44,7 @@ import (
 	"xiaozhi/internal/lab"
 	"xiaozhi/internal/lazylog"
 	"xiaozhi/internal/settings"
+	"xiaozhi/internal/songs"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/timezone"
@@ -214,17 +216,23 @@ func (a *App) assemble(ctx context.Context) error {
 		return err
 	}
 	reportWorld(a, cfg, tools.World)
-	songs := musicOf(ctx, a, cfg)
-	tools.Music, tools.Streams, tools.URLs = songs.Folder, songs, cfg.Tools.Music.URLs
+	heard := musicOf(ctx, a, cfg)
+	tools.Music, tools.Streams, tools.URLs = heard.Folder, heard, cfg.Tools.Music.URLs
 	o := conversationOptions(cfg, e, texts, a.log)
 	o.Prompt, a.cast, a.crew.shop = prompt, newCast(players), maker
 	a.cast.main.Store(&e.Main)
 	a.crew.engines, a.forces.maker = e, maker
 	book := a.reminders(ctx, a.stored)
 	a.forces.reminders = book
-	if a.outside.letters, err = officeOf(ctx, a.stored, a.life, a.log, letterChanged(a)); err != nil {
+	library := songs.Library{Folder: heard.Folder, Rest: heard, Fetched: songs.New(filepath.Join(a.options.Data, "cache", "songs"), false)}
+	letters := mail.Options{
+		Songs: library, Changed: letterChanged(a), Log: a.log,
+		KeepOpen: func() time.Duration { return a.base().Reminders.KeepOpen },
+	}
+	if a.outside.letters, err = officeOf(ctx, a.stored, a.life, letters); err != nil {
 		return fmt.Errorf("take up what devices are to be told: %w", err)
 	}
+	a.outside.sender = senderOf(a, library)
 	a.outside.known = memoriesOf(ctx, a)
 	if err := openLibrary(ctx, a, &tools); err != nil {
 		return err
@@ -232,7 +240,7 @@ func (a *App) assemble(ctx context.Context) error {
 	if err := openQuiet(ctx, a); err != nil {
 		return err
 	}
-	o.Features = features(book, a.outside.letters, songs, a.outside.known)
+	o.Features = features(book, a.outside.letters, library, a.outside.known)
 	a.life.atEnd(o.Devices.Close)
 	if err := o.Devices.Punctual(); err != nil {
 		a.log.Debug("frames are sent by Go's timers", "err", err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	"xiaozhi/agent/feature/mail"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/mcp/secret"
@@ -96,7 +97,7 @@ func (h *harness) build(e script) {
 		VAD: h.vad, ASR: h.asr, LLM: h.llm, TTS: h.tts, Prompts: set, Devices: records, Zone: time.UTC,
 		IdleClose: cfg.Voice.IdleClose, Endpoint: endpointOptions(cfg.Voice), Lead: leadFrames(cfg.Voice), Log: log,
 	}
-	if h.app.outside.letters, err = officeOf(h.t.Context(), h.app.stored, h.app.life, log, nil); err != nil {
+	if h.app.outside.letters, err = officeOf(h.t.Context(), h.app.stored, h.app.life, mail.Options{Log: log}); err != nil {
 		h.t.Fatal(err)
 	}
 	if e.replace != nil {

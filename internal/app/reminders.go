@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +22,8 @@ import (
 	"xiaozhi/internal/letters"
 	"xiaozhi/internal/memories"
 	"xiaozhi/internal/quiet"
+	"xiaozhi/internal/sender"
+	"xiaozhi/internal/songs"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/uptime"
 	"xiaozhi/internal/wire"
@@ -47,16 +48,23 @@ func (a *App) reminders(ctx context.Context, kept *store.Store) *alarm.Book {
 	return book
 }
 
-// officeOf makes the office of what devices are to be told. Letters are kept in a database, or in memory if there is none;
-// changed is told of each change of fate.
-func officeOf(ctx context.Context, kept *store.Store, life *lifecycle, log *slog.Logger, changed func(mail.Letter)) (*mail.Office, error) {
-	o := mail.Options{Store: mail.NewMemory(), NewID: store.NewID, Changed: changed, Log: log}
-	if kept != nil {
+// officeOf makes the office of what devices are to be told. Letters are kept in a database, or in memory if there is none.
+func officeOf(ctx context.Context, kept *store.Store, life *lifecycle, o mail.Options) (*mail.Office, error) {
+	if o.Store, o.NewID = mail.NewMemory(), store.NewID; kept != nil {
 		o.Store = letters.New(kept.Outbox)
 	}
 	office := mail.New(ctx, o)
 	life.atEnd(office.Close)
 	return office, office.Start(ctx)
+}
+
+// senderOf makes what has several devices say, ask or play something.
+func senderOf(a *App, library songs.Library) *sender.Sender {
+	return sender.New(sender.Options{
+		Letters: a.outside.letters, Fleet: a.seen.fleet, HasSong: library.Has,
+		Groups: func(id string) []string { return a.cfg.Devices.ByID[id].Groups },
+		Zone:   func(id string) *time.Location { return zoneOf(a, id) },
+	})
 }
 
 // notices are kept by the office of letters until devices have heard them.

@@ -116,6 +116,8 @@ var rules = []rule{
 
 	{"internal/directory", "agent/feature/remote mcp mcp/router", "the devices that talk now"},
 	{"internal/models", "", "files that are fetched: it knows no engine"},
+	{"internal/songs", "agent/feature/mail agent/feature/music audio audio/* internal/nearby mcp/local", "songs that are found or fetched: it plays none"},
+	{"internal/sender", "agent/feature/mail internal/fleet internal/text internal/text/spoken", "letters to whom an address means"},
 	{"internal/fleet", "agent/turn connection/identity internal/contact internal/text/message", "what devices do now: it changes nothing"},
 	{"internal/certificate", "internal/private internal/text/message", "what browsers are shown by HTTPS: it knows no server"},
 	{"internal/memories", "memory internal/text store", "what is remembered, in the store"},
@@ -140,7 +142,7 @@ var rules = []rule{
 	{"internal/roster", "internal/account internal/access internal/text/message", "the agents that people make, whatever is made of them"},
 	{"internal/roster/recordstest", "internal/roster", "the contract of what keeps agents"},
 	{"docs", "", "what of the documents is given to programs"},
-	{"console/api", "agent/feature agent/feature/mail agent/feature/remote docs internal/access internal/account internal/directory internal/fleet internal/text/message", "routes for programs: it builds nothing"},
+	{"console/api", "agent/feature agent/feature/mail agent/feature/remote docs internal/sender internal/access internal/account internal/directory internal/fleet internal/text/message", "routes for programs: it builds nothing"},
 	{"console/conversations", "console/live console/talks console/ui console/waterfall internal/account internal/access store", "what was said, as a page"},
 	{"console/agents", "console/live console/ui internal/account internal/access internal/lab internal/roster internal/text prompts", "agents as pages: what they are made of comes by interfaces"},
 	{"console/documents", "console/live console/ui internal/account internal/access internal/roster internal/text internal/text/message knowledge knowledge/reader", "documents of agents as pages, and for programs"},

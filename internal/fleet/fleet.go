@@ -47,6 +47,7 @@ type Device struct {
 	Owner    string // id of an account; "": nobody's
 	From     string // address it was last seen at
 	Known    bool   // a person has accepted it, or it was the first
+	Browser  bool   // it is a page
 	State    State
 	Since    time.Time // it is in this state; zero: nobody knows
 	First    time.Time // it was seen
@@ -229,7 +230,7 @@ func (f *Fleet) join(k identity.Known, c contact.Head, detail Detail) Device {
 	d := Device{
 		ID: k.ID, Name: cmp.Or(f.from.Named(k.ID), k.Name), Board: k.Board, Firmware: k.Firmware, Agent: f.from.Agent(k.ID), Owner: detail.Owner,
 		From: cmp.Or(c.From, k.Remote), Known: k.State == identity.Paired.String() || k.State == identity.Browser.String(),
-		First: k.First, Seen: k.Seen, Talked: detail.Talked, Code: k.Code,
+		Browser: k.State == identity.Browser.String(), First: k.First, Seen: k.Seen, Talked: detail.Talked, Code: k.Code,
 	}
 	if c.Last.After(d.Seen) {
 		d.Seen = c.Last

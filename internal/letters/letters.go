@@ -41,7 +41,7 @@ func fates() map[mail.Fate]string {
 	return map[mail.Fate]string{mail.Heard: "heard", mail.Answered: "answered", mail.Expired: "expired", mail.Refused: "cancelled"}
 }
 
-// stateOf is how a row tells the fate of a letter.
+// stateOf names the fate of a letter in a row.
 func stateOf(l mail.Letter) string {
 	switch {
 	case l.Fate == mail.Queued && l.Held:

@@ -31,7 +31,7 @@ const (
 // errShutdown is why jobs end with the server.
 var errShutdown = errors.New("server is stopping")
 
-// Notice is what a device is told of a call.
+// Notice has the words by which a device is told of a call.
 type Notice struct {
 	Device      string
 	Lang        text.Lang

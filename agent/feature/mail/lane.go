@@ -48,7 +48,7 @@ func (l *lane) nudge() {
 	}
 }
 
-// limit is how long a look for letters may take.
+// limit bounds a look for letters.
 func (l *lane) limit() time.Duration {
 	if l.pick.Songs {
 		return songLimit

@@ -71,7 +71,7 @@ type Acts struct {
 	Abort func(ctx context.Context, id string) (bool, error)
 }
 
-// Said is what has become of a text. Without a fate it was told.
+// Said tells what has become of a text. Without a fate it was told.
 type Said struct {
 	Heard  string `json:"heard"`            // of them by the user
 	Whole  bool   `json:"whole"`            // that is all of it
