@@ -16,6 +16,8 @@ const (
 	HandlerForget     = "mcp_handler_forget"      // no arguments
 	HandlerTimer      = "mcp_handler_timer"       // TimerArgs
 	HandlerMemory     = "mcp_handler_memory"      // MemoryArgs
+	HandlerQuiet      = "mcp_handler_quiet"       // QuietArgs
+	HandlerRoutine    = "mcp_handler_routine"     // RoutineArgs
 )
 
 // ExitArgs ask for the end of the conversation.
@@ -96,6 +98,33 @@ const (
 type MemoryArgs struct {
 	Action MemoryAction `json:"action"`
 	Text   string       `json:"text,omitempty"` // remember: what. recall, forget: words of it; "": everything, and what was spoken of last
+}
+
+// QuietArgs ask that a device says nothing unasked, or that it may again.
+type QuietArgs struct {
+	On    bool      `json:"on"`
+	Until time.Time `json:"until,omitzero"` // in the turn's zone; zero: until somebody ends it
+}
+
+// RoutineAction is an order about routines.
+type RoutineAction string
+
+// The orders about routines.
+const (
+	RoutineSet    RoutineAction = "set"
+	RoutineList   RoutineAction = "list"
+	RoutineCancel RoutineAction = "cancel"
+)
+
+// RoutineArgs ask to set up what is done at times, to list it, or to cancel it.
+type RoutineArgs struct {
+	Action RoutineAction `json:"action"`
+	When   string        `json:"when,omitempty"`   // set: the words for the times
+	Repeat string        `json:"repeat,omitempty"` // set: a rule of RFC 5545; "": as When says
+	Prompt string        `json:"prompt,omitempty"` // set: what is to be done then
+	To     string        `json:"to,omitempty"`     // set: other devices; "": this one
+	Name   string        `json:"name,omitempty"`   // set: of the routine. cancel: words of the one meant
+	All    bool          `json:"all,omitempty"`    // cancel: every one of this device
 }
 
 // DecodeArgs reads the arguments that a CallHandler carries: a T, or anything that has T's

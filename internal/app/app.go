@@ -240,7 +240,7 @@ func (a *App) assemble(ctx context.Context) error {
 	if err := openQuiet(ctx, a); err != nil {
 		return err
 	}
-	o.Features = features(book, a.outside.letters, library, a.outside.known)
+	o.Features = features(book, a.outside.letters, library, a.outside.known, quietSwitch{a})
 	a.life.atEnd(o.Devices.Close)
 	if err := o.Devices.Punctual(); err != nil {
 		a.log.Debug("frames are sent by Go's timers", "err", err)

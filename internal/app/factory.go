@@ -11,6 +11,7 @@ import (
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/agent/feature/basics"
+	"xiaozhi/agent/feature/dnd"
 	"xiaozhi/agent/feature/job"
 	"xiaozhi/agent/feature/lookup"
 	"xiaozhi/agent/feature/mail"
@@ -270,13 +271,14 @@ func (c *conversation) Call(ctx context.Context, call mcp.Call) (mcp.ActionRespo
 func (c *conversation) Transcript() []directory.Line { return c.words.Lines() }
 
 // features lists what conversations can do beside answering.
-func features(reminders *alarm.Book, letters *mail.Office, songs music.Library, known *memory.Book) []feature.Feature {
+func features(reminders *alarm.Book, letters *mail.Office, songs music.Library, known *memory.Book, calm dnd.Switch) []feature.Feature {
 	all := []feature.Feature{
 		reminders,
 		letters,
 		music.Feature{Library: songs},
 		job.Feature{Outbox: notices{letters}},
 		basics.Feature{},
+		dnd.Feature{Switch: calm},
 	}
 	if known != nil {
 		all = append(all, recall.Feature{Book: known})

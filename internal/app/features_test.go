@@ -12,7 +12,7 @@ import (
 // have the same.
 func TestFeatureNames(t *testing.T) {
 	seen := map[string]bool{}
-	for _, f := range features(alarm.New(t.Context(), alarm.Options{}), mail.New(t.Context(), mail.Options{}), nil, memory.New(t.Context(), memory.Options{})) {
+	for _, f := range features(alarm.New(t.Context(), alarm.Options{}), mail.New(t.Context(), mail.Options{}), nil, memory.New(t.Context(), memory.Options{}), nil) {
 		if name := f.Name(); name == "" || seen[name] {
 			t.Errorf("a feature named %q", name)
 		} else {

@@ -307,7 +307,7 @@ func TestSpokenForget(t *testing.T) {
 		providertest.Say("I remember."), providertest.Say("A fine colour."), providertest.Call(order), providertest.Say("It is forgotten."), providertest.Say("Yes."),
 	}}
 	first.replace = func(h *harness, o *agent.Options) {
-		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known)
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known, quietSwitch{h.app})
 	}
 	inMemory(t, first, func(ctx context.Context, t *testing.T, h *harness) {
 		hall := h.speaker(ctx, t, devicetest.Options{DeviceID: attic, NoMCP: true})

@@ -32,7 +32,7 @@ func TestTrials(t *testing.T) {
 		providertest.Call(call("c1")), providertest.Call(call("c2")), providertest.Say("Aye, I shall."),
 	}}
 	s.replace = func(h *harness, o *agent.Options) {
-		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known)
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known, quietSwitch{h.app})
 		h.app.cfg.Providers = map[string]config.Provider{"voice": {Type: "local"}}
 	}
 	inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {

@@ -33,7 +33,7 @@ func TestCallsOfTurnAreKept(t *testing.T) {
 		providertest.Say("I do not know."),
 	}}
 	first.replace = func(h *harness, o *agent.Options) {
-		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, nil)
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, nil, nil)
 	}
 	inMemory(t, first, func(ctx context.Context, t *testing.T, h *harness) {
 		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, Tools: []devicetest.Tool{broken}})

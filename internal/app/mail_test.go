@@ -12,7 +12,6 @@ import (
 	"xiaozhi/agent/feature/mail/storetest"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/letters"
-	"xiaozhi/internal/songs"
 	"xiaozhi/mcp"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
@@ -96,7 +95,7 @@ func TestOutcomesOutliveProgram(t *testing.T) {
 	s := script{data: data, llm: []providertest.Step{providertest.Call(calls...), providertest.Say("I do.")}}
 	s.replace = func(h *harness, o *agent.Options) {
 		h.app.cfg.Tools.Kinds, h.app.cfg.Tools.Jobs = map[string]mcp.Kind{"self.lamp": mcp.Control}, []string{"self.dig"}
-		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, songs.Library{}, h.app.outside.known)
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known, quietSwitch{h.app})
 	}
 	slow := func(name string) devicetest.Tool {
 		return devicetest.Tool{Name: "self." + name, Description: name, Call: func(ctx context.Context, _ devicetest.Call) (devicetest.Result, error) {

@@ -49,7 +49,7 @@ func withPapers(t *testing.T, llm *providertest.LLM, files map[string]string, f 
 		}
 		h.app.cfg.Agents = map[string]config.Persona{"home": {Prompt: "default"}, "work": {Prompt: "default"}}
 		h.app.cfg.Devices.ByID = map[string]config.Device{kitchen: {Agent: "home", Language: "en"}, den: {Agent: "work"}}
-		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, nil)
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, nil, nil)
 	}
 	inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {
 		time.Sleep(40 * time.Second) // the documents are read

@@ -12,6 +12,7 @@ import (
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/rules"
 )
 
 // TestQuietMode: while quiet mode is on a message waits, also through a restart, a timer rings and an answer is given; when it ends the
@@ -32,7 +33,7 @@ func TestQuietMode(t *testing.T) {
 			if err := openQuiet(h.t.Context(), h.app); err != nil {
 				t.Fatal(err)
 			}
-			o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known)
+			o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known, quietSwitch{h.app})
 		}
 		inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {
 			d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true})
@@ -84,5 +85,53 @@ func TestQuietMode(t *testing.T) {
 		if !slices.Equal(strings.Fields(got), strings.Fields("The first message. The second message.")) {
 			t.Errorf("then it says %q", got)
 		}
+	})
+}
+
+// TestQuietByVoice: its user has a speaker be quiet until a time, and ends that; messages wait meanwhile, and other speakers are told theirs.
+func TestQuietByVoice(t *testing.T) {
+	s := script{data: t.TempDir()}
+	s.replace = func(h *harness, o *agent.Options) {
+		o.LLM = rules.New(rules.Options{Prompts: o.Prompts.Phrase, Zone: time.UTC})
+		if err := openQuiet(h.t.Context(), h.app); err != nil {
+			t.Fatal(err)
+		}
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, nil, quietSwitch{h.app})
+	}
+	inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {
+		here, there := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true}), h.speaker(ctx, t, devicetest.Options{DeviceID: "24:6f:28:aa:10:09", NoMCP: true})
+		time.Sleep(time.Second)
+		says := func(d *devicetest.Device, words, holds string) {
+			t.Helper()
+			if words != "" {
+				if err := d.Detect(words); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+			defer cancel()
+			if r, err := d.WaitReply(ctx); err != nil || !strings.Contains(r.Text(), holds) {
+				t.Errorf("to %q it says %q, %v", words, r.Text(), err)
+			}
+		}
+		says(here, "Don't disturb me for two minutes.", "I will be quiet until")
+		for _, d := range []string{kitchen, "24:6f:28:aa:10:09"} {
+			if _, err := h.app.outside.letters.Send(ctx, mail.Letter{Device: d, Text: "Dinner is ready."}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		says(there, "", "Dinner is ready.")
+		says(here, "what time is it", "It is")
+		time.Sleep(time.Minute)
+		if l, err := h.app.outside.letters.Last(ctx, kitchen, 1); err != nil || l[0].Fate != mail.Queued {
+			t.Errorf("%+v %v", l, err)
+		}
+		says(here, "you can talk again", "I will speak up again")
+		says(here, "", "Dinner is ready.")
+		if err := h.app.outside.quiet.Begin(ctx, "", time.Time{}, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		says(here, "turn off do not disturb", "all speakers")
+		says(there, "安静到明天早上七点", "安静到")
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/feature/alarm"
+	"xiaozhi/agent/feature/dnd"
 	"xiaozhi/agent/feature/job"
 	"xiaozhi/agent/feature/mail"
 	papers "xiaozhi/console/documents"
@@ -241,6 +242,22 @@ func openQuiet(ctx context.Context, a *App) (err error) {
 	})
 	a.forgetting.also(a.outside.quiet.Forget)
 	return nil
+}
+
+// quietSwitch is quiet mode as users switch it by voice.
+type quietSwitch struct{ *App }
+
+var _ dnd.Switch = quietSwitch{}
+
+// Begin implements [dnd.Switch].
+func (a quietSwitch) Begin(ctx context.Context, device string, until time.Time) error {
+	return a.outside.quiet.Begin(ctx, device, until, "")
+}
+
+// End implements [dnd.Switch].
+func (a quietSwitch) End(ctx context.Context, device string) (house bool, err error) {
+	s, err := a.outside.quiet.End(ctx, device)
+	return s.House, err
 }
 
 // quietHours are the quiet hours as the settings have them now.

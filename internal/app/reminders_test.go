@@ -47,7 +47,7 @@ func TestZoneOfDevice(t *testing.T) {
 	e := script{data: t.TempDir(), llm: []providertest.Step{providertest.Call(order)}}
 	e.replace = func(h *harness, o *agent.Options) {
 		h.app.cfg.Devices.ByID["24:6f:28:aa:10:02"] = config.Device{Zone: "America/New_York"}
-		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known)
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known, quietSwitch{h.app})
 	}
 	inMemory(t, e, func(ctx context.Context, t *testing.T, h *harness) {
 		d := h.dial(ctx, devicetest.Options{NoMCP: true})

@@ -8,7 +8,6 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/internal/devicetest"
-	"xiaozhi/internal/songs"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/gateway/offer"
 )
@@ -18,7 +17,7 @@ import (
 func TestSayAsleep(t *testing.T) {
 	s := script{data: t.TempDir()}
 	s.replace = func(h *harness, o *agent.Options) {
-		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, songs.Library{}, h.app.outside.known)
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known, quietSwitch{h.app})
 	}
 	inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {
 		ctx = mcp.WithInfo(ctx, mcp.Info{Language: "en"})

@@ -33,7 +33,7 @@ func TestThingThatDoesNothing(t *testing.T) {
 		order("c1", "self_lamp_turn_on"), order("c2", "self_lamp_turn_off"), order("c3", "self_lamp_turn_on"), providertest.Say("It seems to be broken."),
 	}}
 	first.replace = func(h *harness, o *agent.Options) {
-		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, nil)
+		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, nil, nil)
 	}
 	inMemory(t, first, func(ctx context.Context, t *testing.T, h *harness) {
 		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, Language: "en-US", NoMCP: true, OpenListen: true, Things: []devicetest.Thing{lamp}})

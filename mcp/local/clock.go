@@ -130,6 +130,40 @@ func (c clock) snooze(ctx context.Context, arguments map[string]any) mcp.ActionR
 	return handOver(mcp.HandlerTimer, mcp.TimerArgs{Action: mcp.TimerSnooze, Due: c.today(ctx).Add(length)})
 }
 
+// beQuiet asks that nothing is said unasked until a time, for a length of time, or until somebody ends it.
+func (c clock) beQuiet(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	now := c.today(ctx)
+	args := mcp.QuietArgs{On: true}
+	if words := textArg(arguments, "until"); words != "" {
+		until, rule, err := spoken.When(words, now)
+		if !readable(ctx, words) {
+			err = errNotISO
+		}
+		if err == nil && rule != "" {
+			err = spoken.ErrNoDate
+		}
+		if err != nil {
+			return badTime(ctx, words, err)
+		}
+		args.Until = until.Round(time.Second)
+	} else if words := textArg(arguments, "duration"); words != "" {
+		d, err := lengthOf(ctx, words)
+		if err == nil && (d <= 0 || d > spoken.MaxDuration) {
+			err = spoken.ErrTooLong
+		}
+		if err != nil {
+			return badTime(ctx, words, err)
+		}
+		args.Until = now.Add(d)
+	}
+	return handOver(mcp.HandlerQuiet, args)
+}
+
+// endQuiet asks that things may be said unasked again.
+func endQuiet(context.Context, map[string]any) mcp.ActionResponse {
+	return handOver(mcp.HandlerQuiet, mcp.QuietArgs{})
+}
+
 // errNotISO says that a time is in words of a language whose times nobody here can read.
 var errNotISO = errors.New("not in the form of ISO 8601")
 

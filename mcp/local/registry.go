@@ -78,6 +78,9 @@ func registry(o Options) []entry {
 		{name: "change_timer", stream: "timer", runs: control, handler: changeTimer},
 		{name: "snooze_timer", stream: "timer", runs: control, handler: c.snooze},
 
+		{name: "be_quiet", stream: "quiet", runs: control, handler: c.beQuiet, off: !o.Quiet},
+		{name: "end_quiet", stream: "quiet", runs: control, handler: endQuiet, off: !o.Quiet},
+
 		{name: "play_music", stream: "music", runs: control, handler: p.playMusic, when: lacksPlayer, off: noMusic, schema: withoutURL(o.URLs && o.Streams != nil)},
 		{name: "list_music", stream: "music", runs: wait, handler: p.listMusic, readOnly: true, when: lacksPlayer, off: noMusic},
 		{name: "stop_music", stream: "music", runs: control, handler: playerControl(mcp.MusicStop), when: lacksPlayer, off: noMusic},

@@ -32,6 +32,7 @@ type Options struct {
 	Streams Streams // nil: there are no stations
 	URLs    bool    // a model may have addresses played that it knows
 	Memory  bool    // something can be remembered for good
+	Quiet   bool    // devices can be switched to quiet
 
 	Documents Documents // nil: nothing can be looked up in documents
 }

@@ -27,11 +27,11 @@ var (
 var (
 	chineseFast  = sync.OnceValue(func() *phrasebook { return readPhrasebook(chineseExpr, chineseFile) })
 	chineseWhole = sync.OnceValue(func() *phrasebook {
-		return readPhrasebook(chineseExpr, chineseFile, chineseHousehold).over(chineseFast())
+		return readPhrasebook(chineseExpr, chineseFile, chineseHousehold, chineseOutbox).over(chineseFast())
 	})
 	englishFast  = sync.OnceValue(func() *phrasebook { return readPhrasebook(englishExpr, englishFile) })
 	englishWhole = sync.OnceValue(func() *phrasebook {
-		return readPhrasebook(englishExpr, englishFile, englishHousehold).over(englishFast())
+		return readPhrasebook(englishExpr, englishFile, englishHousehold, englishOutbox).over(englishFast())
 	})
 )
 

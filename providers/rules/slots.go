@@ -83,6 +83,8 @@ func (in *intent) complete(now time.Time, said string) bool {
 		return isFact(in.slots["fact"])
 	case actPlay:
 		return isSong(in.slots["song"])
+	case actQuiet, actLoud, actRoutine, actRoutines, actUnroutine:
+		return in.isOutbox(now)
 	case actTimer:
 		if words, ok := in.slots["length"]; ok {
 			var err error

@@ -123,6 +123,9 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		})
 		return r.callIf(t, ok, phraseNoTimer)
 	case actRemind, actWake:
+		if d, ok := r.telling(in); ok {
+			return d, ok
+		}
 		return r.remind(in)
 	case actWhen:
 		return r.missing(phraseWhen)
@@ -142,6 +145,8 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.memory("", "", "erase")
 	case actDocuments:
 		return r.lookUp(in)
+	case actQuiet, actLoud, actRoutine, actRoutines, actUnroutine:
+		return r.outbox(in)
 	case actForget:
 		if t, ok := find(r.tools, func(t tool) bool { return t.has("forget") && !t.has("memory") && t.free() }); ok {
 			return r.call(t, nil)
