@@ -151,7 +151,7 @@ func TestMemoryByVoice(t *testing.T) {
 			{"no", "OK, I will not do it."},
 			{"what do you know", "I remember this: The key is under the mat."},
 			{"forget everything", "Shall I really erase the memory? Please say yes or no."},
-			{"yes", "OK, I have forgotten everything I knew: 1."},
+			{"yes", "OK, I have forgotten everything I knew, 1 in all."},
 			{"what do you know", "I remember nothing about you yet."},
 		} {
 			if err := d.Detect(step.words); err != nil {

@@ -138,7 +138,7 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 	case actRemember:
 		return r.memory("text", in.slots["fact"], "remember")
 	case actRecall:
-		return r.memory("about", in.slots["about"], "recall")
+		return r.memory("about", subject(in.slots["about"]), "recall")
 	case actUnlearn:
 		return r.memory("about", in.slots["about"], "forget", "memory")
 	case actErase:
