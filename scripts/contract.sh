@@ -5,7 +5,7 @@
 #   LOG=FILE  keep what go test says
 set -u
 cd "$(dirname "$0")/.." || exit 2
-packages=$(grep -rlE 'providertest\.Test(Recogniser|Model|Voice)Contract\(' --include='*_test.go' providers | xargs -n1 dirname | sort -u | sed 's|^|./|')
+packages=$(grep -rlE 'providertest\.Test(Recogniser|Model|Voice|Embedder)Contract\(' --include='*_test.go' providers | xargs -n1 dirname | sort -u | sed 's|^|./|')
 log=${LOG:-$(mktemp)}
 [ -n "${LOG:-}" ] || trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086 # one argument a package

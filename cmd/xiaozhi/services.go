@@ -69,7 +69,7 @@ func services(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		fmt.Fprintf(stderr, "xiaozhi services: %s\n", message.Both("services/needs-name", words[0]))
 		return 2
 	}
-	if acts[words[0]] != len(words) || f.runs < 1 || f.role != "" && !slices.Contains([]string{"asr", "llm", "tts", "realtime"}, f.role) {
+	if acts[words[0]] != len(words) || f.runs < 1 || f.role != "" && !slices.Contains([]string{"asr", "llm", "tts", "realtime", "embed"}, f.role) {
 		flags.Usage()
 		return 2
 	}
@@ -219,7 +219,7 @@ func (t *trier) unknown(name string) error {
 
 // order puts the voice first, for the recogniser hears it.
 func order(r service.Role) int {
-	return slices.Index([]service.Role{service.TTS, service.ASR, service.LLM, service.Realtime}, r)
+	return slices.Index([]service.Role{service.TTS, service.ASR, service.LLM, service.Realtime, service.Embed}, r)
 }
 
 func joinRoles(roles []service.Role) string {
@@ -265,6 +265,8 @@ func (t *trier) try(ctx context.Context, name string, one engines.Tried, said st
 		}}, nil
 	case one.Duplex != nil:
 		return t.converse(ctx, one, price, said)
+	case one.Embed != nil:
+		return t.embed(ctx, one.Embed, price)
 	case t.s.IsRules(name):
 		return t.command(ctx, one.LLM)
 	}

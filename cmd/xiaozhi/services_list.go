@@ -128,7 +128,7 @@ func clock(at time.Time) string {
 // settings shows the chains of the settings and what is left out of them.
 func (t *trier) settings(ctx context.Context) error {
 	w := tabwriter.NewWriter(t.out, 0, 4, 2, ' ', 0)
-	for _, r := range []service.Role{service.ASR, service.LLM, service.TTS, service.Vision, service.Realtime} {
+	for _, r := range []service.Role{service.ASR, service.LLM, service.TTS, service.Vision, service.Realtime, service.Embed} {
 		for _, m := range t.s.Chain(ctx, r) {
 			state, what := "ok", m.What
 			if m.Err != nil {

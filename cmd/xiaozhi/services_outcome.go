@@ -25,6 +25,7 @@ type outcome struct {
 	Sound   float64 `json:"sound_ms,omitempty"` // how long the speech of the service is
 	Wrong   float64 `json:"wrong,omitempty"`    // the part of the signs that were misheard, 0 to 1
 	Tool    tool    `json:"tool,omitempty"`
+	Numbers int     `json:"numbers,omitempty"` // in a vector
 	Sent    int     `json:"tokens_sent,omitempty"`
 	Made    int     `json:"tokens_made,omitempty"`
 	Cost    float64 `json:"cost,omitempty"`

@@ -114,6 +114,9 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 		pairs = append(pairs, set+f.Key, f.Value)
 	}
 	for _, role := range e.Joins {
+		if role == service.Embed { // what is remembered goes nowhere unless somebody says so
+			continue
+		}
 		if !e.Own || role == service.LLM { // few others do more
 			pairs = append(pairs, "join", string(role))
 		}

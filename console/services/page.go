@@ -153,7 +153,7 @@ func (p *Page) state(r *http.Request) (state, error) {
 		switch {
 		case len(c.Agents) > 0:
 			s.Own = append(s.Own, one)
-		case len(c.Members) > 0 || c.Role != service.Vision && c.Role != service.Realtime || len(c.More) > 0 && c.Role == service.Realtime:
+		case len(c.Members) > 0 || !slices.Contains([]service.Role{service.Vision, service.Realtime, service.Embed}, c.Role) || len(c.More) > 0 && c.Role != service.Vision:
 			s.Chains = append(s.Chains, one)
 		}
 	}

@@ -129,7 +129,7 @@ var groups = []struct {
 	{"voice", []string{"voice"}, false},
 	{"agent", []string{"agent"}, false},
 	{"tools", []string{"tools"}, false},
-	{"chains", []string{"asr", "llm", "tts", "vision", "realtime"}, false},
+	{"chains", []string{"asr", "llm", "tts", "vision", "realtime", "embed"}, false},
 	{"providers", []string{"providers"}, true},
 	{"recording", []string{"recording", "store"}, false},
 	{"reminders", []string{"reminders", "quiet"}, false},

@@ -17,6 +17,7 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/timezone"
 	"xiaozhi/providers"
+	"xiaozhi/providers/service"
 	"xiaozhi/store"
 )
 
@@ -114,7 +115,9 @@ func (a setupOf) Presets(ctx context.Context, lang text.Lang) (all []setup.Prese
 			one.Title = ""
 		}
 		for _, r := range p.Does {
-			one.Roles = append(one.Roles, string(r))
+			if r != service.Embed { // a new server remembers nothing yet
+				one.Roles = append(one.Roles, string(r))
+			}
 		}
 		all = append(all, one)
 	}

@@ -21,6 +21,7 @@ const (
 	roleVLM = "vision"
 
 	roleRealtime = "realtime"
+	roleEmbed    = "embed"
 )
 
 // types are the kinds of services and what each type of a section can do. They are made once for all checks of some
@@ -47,9 +48,9 @@ func knownTypes() types {
 		t.roles[k.Type] = roles
 	}
 	t.named = maps.Clone(t.roles)
-	t.named["auto"] = []string{roleASR, roleLLM, roleTTS, roleRealtime}
-	t.named[NoChain] = []string{roleRealtime}
-	t.named["ollama"] = []string{roleLLM, roleVLM}
+	t.named["auto"] = []string{roleASR, roleLLM, roleTTS, roleRealtime, roleEmbed}
+	t.named[NoChain] = []string{roleRealtime, roleEmbed}
+	t.named["ollama"] = []string{roleLLM, roleVLM, roleEmbed}
 	return t
 }
 
@@ -69,6 +70,7 @@ func (ch checker) checkChains(c *Config) {
 	ch.checkChain(c, c.TTS, roleTTS, roleTTS)
 	ch.checkChain(c, c.Vision, roleVLM, roleVLM)
 	ch.checkChain(c, c.Realtime, roleRealtime, roleRealtime)
+	ch.checkChain(c, c.Embed, roleEmbed, roleEmbed)
 	for _, chain := range []struct {
 		members []string
 		name    string

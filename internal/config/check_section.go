@@ -117,13 +117,13 @@ func (ch sectionChecker) checkNames() {
 			ch.otherVoice(p.Voice[language], voices)
 		}
 	}
-	for key, model := range map[string]string{"model": p.Model, "asr_model": p.ASRModel, "tts_model": p.TTSModel} {
+	for key, model := range map[string]string{"model": p.Model, "asr_model": p.ASRModel, "tts_model": p.TTSModel, "embed_model": p.EmbedModel} {
 		if meant, slip := prompts.Misspelt(model, slices.Concat(slices.Collect(maps.Values(k.Models))...)); slip && model != "" {
 			ch.warn(at(key), "config/near-model", model, meant)
 		}
 	}
-	for key, role := range map[string]service.Role{"asr_model": service.ASR, "tts_model": service.TTS} {
-		ch.otherModel(key, map[string]string{"asr_model": p.ASRModel, "tts_model": p.TTSModel}[key], role)
+	for key, role := range map[string]service.Role{"asr_model": service.ASR, "tts_model": service.TTS, "embed_model": service.Embed} {
+		ch.otherModel(key, map[string]string{"asr_model": p.ASRModel, "tts_model": p.TTSModel, "embed_model": p.EmbedModel}[key], role)
 	}
 	if p.BaseURL != "" || len(p.Headers) > 0 || len(p.MissingEnv) > 0 {
 		return // a service of one's own may need no key
@@ -284,7 +284,7 @@ func (ch sectionChecker) checkUse() {
 	idle := map[string]bool{
 		"temperature": p.Temp != nil && !thinks, "max_tokens": p.MaxTokens != 0 && !thinks, "vision": p.Vision && k.LLM == nil,
 		"first_token": p.FirstToken != 0 && !thinks, "first_sound": p.FirstSound != 0 && !speaks, "transcript": p.Transcript != 0 && k.ASR == nil && k.Realtime == nil,
-		"asr_model": p.ASRModel != "" && k.ASR == nil, "tts_model": p.TTSModel != "" && k.TTS == nil,
+		"asr_model": p.ASRModel != "" && k.ASR == nil, "tts_model": p.TTSModel != "" && k.TTS == nil, "embed_model": p.EmbedModel != "" && k.Embed == nil,
 		"voice": len(p.Voice) > 0 && !speaks, "format": p.Format != "" && !speaks, "sample_rate": p.SampleRate != 0 && !speaks, "speed": p.Speed != 0 && !speaks,
 		"extra": len(p.Extra) > 0 && !k.Extra, "decoders": p.Decoders != 0 && !slices.ContainsFunc(k.More, func(s service.Setting) bool { return s.Name == "decoders" }),
 	}
@@ -304,7 +304,7 @@ const maxPrice = 1e9
 
 // each lists the prices by their keys.
 func (p Price) each() map[string]float64 {
-	return map[string]float64{"input": p.Input, "cached": p.Cached, "output": p.Output, "minute": p.Minute, "characters": p.Characters}
+	return map[string]float64{"input": p.Input, "cached": p.Cached, "output": p.Output, "embed": p.Embed, "minute": p.Minute, "characters": p.Characters}
 }
 
 // otherVoice warns of a voice that is known of another type and not of this one.

@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Server    Server `koanf:"server"`
 	Auth      Auth   `koanf:"auth"`
-	Engines   `koanf:",squash"`
+	Chains    `koanf:",squash"`
 	Providers map[string]Provider `koanf:"providers"`
 	Voice     Voice               `koanf:"voice"`
 	Agent     Agent               `koanf:"agent"`
@@ -37,13 +37,14 @@ type Config struct {
 	around around
 }
 
-// Engines are the chains: names of providers, first to last.
-type Engines struct {
+// Chains are names of providers, first to last.
+type Chains struct {
 	ASR      []string `koanf:"asr"`
 	LLM      []string `koanf:"llm"`
 	TTS      []string `koanf:"tts"`
 	Vision   []string `koanf:"vision"`   // empty: members of LLM that are marked vision
 	Realtime []string `koanf:"realtime"` // of members that hear and speak by themselves; empty: none
+	Embed    []string `koanf:"embed"`    // the first that can be used makes vectors of what is remembered; empty: none
 }
 
 // around holds what settings depend on and is not set in a file.
@@ -289,8 +290,8 @@ func Default() *Config {
 	return &Config{
 		Server: Server{Listen: []string{":8000", ":8003"}, Timezone: "Asia/Shanghai", Language: "auto", MaxDevices: 1000, MaxLateness: 20 * time.Millisecond, Origins: []string{}},
 		Auth:   Auth{Pairing: "auto"},
-		Engines: Engines{
-			ASR: []string{"auto", "pocketsphinx"}, LLM: []string{"auto", "rules"}, TTS: []string{"auto", "local"}, Vision: []string{}, Realtime: []string{},
+		Chains: Chains{
+			ASR: []string{"auto", "pocketsphinx"}, LLM: []string{"auto", "rules"}, TTS: []string{"auto", "local"}, Vision: []string{}, Realtime: []string{}, Embed: []string{},
 		},
 		Voice: Voice{
 			IdleClose: 100 * time.Second,

@@ -20,6 +20,7 @@ type Provider struct {
 	Model      string                      `koanf:"model"`
 	ASRModel   string                      `koanf:"asr_model"`   // "": Model
 	TTSModel   string                      `koanf:"tts_model"`   // "": Model
+	EmbedModel string                      `koanf:"embed_model"` // "": Model, if that makes vectors
 	Temp       *float64                    `koanf:"temperature"` // nil: the service's own
 	MaxTokens  int                         `koanf:"max_tokens"`  // 0: the service's own
 	Extra      map[string]any              `koanf:"extra"`       // further keys of the request body
@@ -44,7 +45,7 @@ func (p Provider) address() string {
 // Names reports whether any chain names a section. Those that none does are what "auto"
 // takes first.
 func (c *Config) Names(section string) bool {
-	chains := [][]string{c.ASR, c.LLM, c.TTS, c.Vision, c.Realtime}
+	chains := [][]string{c.ASR, c.LLM, c.TTS, c.Vision, c.Realtime, c.Embed}
 	for _, a := range c.Agents {
 		chains = append(chains, a.ASR, a.LLM, a.TTS, a.Vision, a.Realtime)
 	}
@@ -66,6 +67,7 @@ type Price struct {
 	Input      float64 `koanf:"input"`      // of a million tokens that are sent
 	Cached     float64 `koanf:"cached"`     // of those that the service had kept; 0: as Input
 	Output     float64 `koanf:"output"`     // of a million tokens that are made
+	Embed      float64 `koanf:"embed"`      // of a million tokens of which vectors are made; 0: as Input
 	Minute     float64 `koanf:"minute"`     // of a minute of speech that is recognised
 	Characters float64 `koanf:"characters"` // of a thousand characters that are spoken
 }
@@ -75,6 +77,9 @@ func (p Price) Tokens(u providers.Usage) float64 {
 	cached := cmp.Or(p.Cached, p.Input)
 	return (float64(u.Prompt-u.Cached)*p.Input + float64(u.Cached)*cached + float64(u.Completion)*p.Output) / 1e6
 }
+
+// Embedding returns what making vectors of so many tokens costs.
+func (p Price) Embedding(tokens int) float64 { return float64(tokens) * cmp.Or(p.Embed, p.Input) / 1e6 }
 
 // Hearing returns what recognising so much sound costs.
 func (p Price) Hearing(d time.Duration) float64 { return d.Minutes() * p.Minute }

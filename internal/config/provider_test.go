@@ -26,7 +26,7 @@ func TestSectionsOfServices(t *testing.T) {
 		"setting's type":       {"providers:\n  tencent: {volume: loud}", ":2: providers.tencent.volume must be a number, found text", ""},
 		"format of a kind":     {"providers:\n  elevenlabs: {api_key: k, format: flac}", `:2: providers.elevenlabs.format: "flac" is none of: pcm, mp3, opus`, ""},
 		"wrong role":           {"providers:\n  baidu: {api_key: k, api_secret: s}\ntts: [baidu]", ":3: tts: baidu cannot do tts, only asr", ""},
-		"another does it":      {"llm: [dashscope, rules]\nrealtime: [openai]", ":2: realtime: openai cannot do realtime, only asr, llm, vision, tts; with the same key: openai-realtime", ""},
+		"another does it":      {"llm: [dashscope, rules]\nrealtime: [openai]", ":2: realtime: openai cannot do realtime, only asr, llm, vision, tts, embed; with the same key: openai-realtime", ""},
 		"speech to speech":     {"providers:\n  omni: {type: qwen-omni, api_key: k, voice: Cherry, region: intl}\nrealtime: [omni, auto]", "", ""},
 		"realtime's region":    {"providers:\n  qwen-omni: {api_key: k, region: us}\nrealtime: [qwen-omni]", ":2: providers.qwen-omni.region: there is no region us (did you mean cn?); there are: cn, intl", ""},
 		"realtime's voice":     {"providers:\n  openai-realtime: {api_key: k, voice: marinn}\nrealtime: [openai-realtime]", "", ":2: providers.openai-realtime.voice: voice marinn is none that is known here (did you mean marin?)"},

@@ -41,7 +41,7 @@ type Member struct {
 
 // Chain lists the members of a chain by its role, in order.
 func (s *Services) Chain(ctx context.Context, r service.Role) (all []Member) {
-	names := map[service.Role][]string{service.ASR: s.cfg.ASR, service.LLM: s.cfg.LLM, service.TTS: s.cfg.TTS, service.Vision: s.cfg.Vision, service.Realtime: s.cfg.Realtime}[r]
+	names := map[service.Role][]string{service.ASR: s.cfg.ASR, service.LLM: s.cfg.LLM, service.TTS: s.cfg.TTS, service.Vision: s.cfg.Vision, service.Realtime: s.cfg.Realtime, service.Embed: s.cfg.Embed}[r]
 	role := r
 	if r == service.Vision {
 		role = service.LLM
@@ -66,6 +66,7 @@ type Tried struct {
 	TTS providers.TTS
 
 	Duplex providers.Duplex
+	Embed  providers.Embedder
 }
 
 // Try makes a service for a role.
@@ -92,6 +93,8 @@ func (s *Services) Try(ctx context.Context, name string, r service.Role) (t Trie
 		t.TTS, t.What, t.Err = ofKind(s.f, r, name, p, func(k service.Kind) func(service.Section) (providers.TTS, error) { return k.TTS })
 	case service.Realtime:
 		t.Duplex, t.What, t.Err = s.f.duplex(ctx, name, p)
+	case service.Embed:
+		t.Embed, t.What, t.Err = ofKind(s.f, r, name, p, embedderOf)
 	default:
 		if p.Type == "rules" {
 			t.What = message.Both("app/rules")
@@ -115,7 +118,7 @@ func (s *Services) Roles(name string) []service.Role {
 		return []service.Role{service.ASR}
 	case "local":
 		return []service.Role{service.TTS}
-	case "ollama", "rules":
+	case "rules":
 		return []service.Role{service.LLM}
 	default:
 		k, _ := catalog.Find(s.f.kinds, kind) // one that is unknown can do nothing

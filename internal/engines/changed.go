@@ -45,6 +45,11 @@ func Changed(before, cfg *config.Config) (all []Role) {
 		}
 	}
 	chains(mainOf(before), mainOf(cfg))
+	for _, name := range cfg.Embed {
+		if name != "auto" && (other(name) || !slices.Contains(before.Embed, name)) {
+			add(name, service.Embed)
+		}
+	}
 	for name, p := range cfg.Agents {
 		chains(before.Agents[name], p)
 	}
@@ -55,7 +60,7 @@ func Changed(before, cfg *config.Config) (all []Role) {
 			}
 		}
 	}
-	order := []service.Role{service.ASR, service.LLM, service.TTS, service.Vision, service.Realtime}
+	order := []service.Role{service.ASR, service.LLM, service.TTS, service.Vision, service.Realtime, service.Embed}
 	slices.SortFunc(all, func(a, b Role) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Role), slices.Index(order, b.Role)), cmp.Compare(a.Name, b.Name))
 	})
@@ -72,7 +77,7 @@ func (r Role) made() service.Role {
 
 // roles are the roles of chains, as the report calls them.
 func roles() map[string]service.Role {
-	return map[string]service.Role{"ASR": service.ASR, "LLM": service.LLM, "TTS": service.TTS, "VLM": service.Vision, "S2S": service.Realtime}
+	return map[string]service.Role{"ASR": service.ASR, "LLM": service.LLM, "TTS": service.TTS, "VLM": service.Vision, "S2S": service.Realtime, "VEC": service.Embed}
 }
 
 // Has returns a service as the set has it in a role, to be tried; false: no chain has it.
@@ -84,6 +89,7 @@ func (e *Set) Has(r Role) (t Tried, ok bool) {
 			t.LLM, _ = m.what.(providers.LLM)
 			t.TTS, _ = m.what.(providers.TTS)
 			t.Duplex, _ = m.what.(providers.Duplex)
+			t.Embed, _ = m.what.(providers.Embedder)
 			return t, true
 		}
 	}

@@ -38,9 +38,8 @@ func (f *Maker) Remake(ctx context.Context, cfg *config.Config, texts *prompts.S
 func (f *Maker) Renew(ctx context.Context, before, cfg *config.Config, texts *prompts.Set) (Set, error) {
 	var others []string // by role and name
 	var changed []chainAt
-	add := func(path string, before, now config.Persona, sections map[string]config.Provider) {
-		was := chainsOf(before)
-		for role, names := range chainsOf(now) {
+	chain := func(path string, was, now map[string][]string, sections map[string]config.Provider) {
+		for role, names := range now {
 			other := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 				return slices.Contains(was[role], name) && reflect.DeepEqual(sections[name], cfg.Providers[name])
 			})
@@ -50,7 +49,11 @@ func (f *Maker) Renew(ctx context.Context, before, cfg *config.Config, texts *pr
 			}
 		}
 	}
+	add := func(path string, before, now config.Persona, sections map[string]config.Provider) {
+		chain(path, chainsOf(before), chainsOf(now), sections)
+	}
 	add("", mainOf(before), mainOf(cfg), before.Providers)
+	chain("", map[string][]string{"VEC": before.Embed}, map[string][]string{"VEC": cfg.Embed}, before.Providers)
 	for name, p := range cfg.Agents {
 		add("agents."+name+".", before.Agents[name], p, before.Providers)
 	}
@@ -109,7 +112,7 @@ func chainsOf(p config.Persona) map[string][]string {
 
 // keys are those of the settings, by role as the report calls it.
 func keys() map[string]string {
-	return map[string]string{"ASR": "asr", "LLM": "llm", "TTS": "tts", "VLM": "vision", "S2S": "realtime"}
+	return map[string]string{"ASR": "asr", "LLM": "llm", "TTS": "tts", "VLM": "vision", "S2S": "realtime", "VEC": "embed"}
 }
 
 // named are engines by role and name.

@@ -133,7 +133,7 @@ func (f *batch) expand(names []string, role service.Role) []string {
 			auto = append(auto, k.Type)
 		}
 	}
-	if role == service.LLM {
+	if role == service.LLM || role == service.Embed {
 		auto = append(auto, "ollama")
 	}
 	auto = slices.DeleteFunc(auto, func(n string) bool { return slices.Contains(names, n) })
@@ -163,13 +163,16 @@ func (f *batch) settings(name string, p config.Provider) (service.Section, error
 	}
 	s := service.Section{
 		Name: name, Key: p.APIKey, ID: p.AppID, Secret: p.APISecret, BaseURL: p.BaseURL, Region: p.Region, Proxy: p.Proxy,
-		Models: map[service.Role]string{service.LLM: p.Model, service.ASR: p.ASRModel, service.TTS: p.TTSModel},
+		Models: map[service.Role]string{service.LLM: p.Model, service.ASR: p.ASRModel, service.TTS: p.TTSModel, service.Embed: p.EmbedModel},
 		Voices: p.Voice, Format: p.Format, Rate: p.SampleRate, Speed: p.Speed, Retries: p.Retries,
 		Temperature: p.Temp, MaxTokens: p.MaxTokens, Vision: p.Vision, Extra: p.Extra, Headers: p.Headers,
 		Timeouts: service.Timeouts{First: p.Timeout}, Log: f.log, Client: client, Careful: f.cfg.Typed(name),
 	}
 	k, _ := catalog.Find(f.kinds, p.Type)
 	s.Settings = ownSettings(f.cfg, k, p)
+	if p.EmbedModel == "" && (slices.Contains(k.Models[service.Embed], p.Model) || embeds(p.Model)) {
+		s.Models[service.Embed] = p.Model
+	}
 	if k.LLM == nil || hasSection(f.cfg, name) && !chat(k, p.Model) {
 		// A model that is set for a section is that of every role, unless a service thinks with it.
 		s.Models[service.ASR], s.Models[service.TTS] = cmp.Or(p.ASRModel, p.Model), cmp.Or(p.TTSModel, p.Model)
@@ -195,6 +198,12 @@ func ownSettings(cfg *config.Config, k service.Kind, p config.Provider) map[stri
 		more["decoders"] = p.Decoders
 	}
 	return more
+}
+
+// embeds judges by its name whether a model makes vectors.
+func embeds(model string) bool {
+	model = strings.ToLower(model)
+	return slices.ContainsFunc([]string{"embed", "bge-", "e5-", "gte-", "minilm"}, func(part string) bool { return strings.Contains(model, part) })
 }
 
 // hasSection reports whether a name has a section of its own.

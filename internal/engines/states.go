@@ -89,6 +89,9 @@ func StatesOf(cfg *config.Config, main Chains, agents iter.Seq2[string, Chains],
 		add(service.TTS, agent, e.TTS)
 		add(service.Vision, agent, e.Vision)
 		add(service.Realtime, agent, e.Duplex)
+		if agent == "" {
+			add(service.Embed, agent, e.Embed)
+		}
 	}
 	each("", main)
 	for name, e := range agents {
@@ -99,7 +102,7 @@ func StatesOf(cfg *config.Config, main Chains, agents iter.Seq2[string, Chains],
 
 // leftOut lists what could not be made for a role.
 func leftOut(left map[string]error, role service.Role) (all []MemberState) {
-	as := map[service.Role]string{service.ASR: "ASR ", service.LLM: "LLM ", service.TTS: "TTS ", service.Vision: "VLM ", service.Realtime: "S2S "}[role]
+	as := map[service.Role]string{service.ASR: "ASR ", service.LLM: "LLM ", service.TTS: "TTS ", service.Vision: "VLM ", service.Realtime: "S2S ", service.Embed: "VEC "}[role]
 	for key, why := range left {
 		if name, ok := strings.CutPrefix(key, as); ok {
 			all = append(all, MemberState{Name: name, Condition: LeftOut, Fault: Readable(why), Cause: why})

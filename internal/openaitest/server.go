@@ -49,6 +49,7 @@ const (
 	Chat       Role = "chat"
 	Transcribe Role = "transcribe"
 	Speak      Role = "speak"
+	Embed      Role = "embed"
 	Models     Role = "models"
 	Tags       Role = "tags" // Ollama's own list of models
 )
@@ -73,6 +74,7 @@ func Listen(address string) (*Server, error) {
 			Chat:       func(*Request) Reply { return Text("Hello. ", "How are you?") },
 			Transcribe: func(*Request) Reply { return JSON(http.StatusOK, `{"text":"hello"}`) },
 			Speak:      defaultSpeech,
+			Embed:      Vectors,
 			Models:     func(*Request) Reply { return JSON(http.StatusOK, `{"object":"list","data":[{"id":"fake"}]}`) },
 			Tags:       func(*Request) Reply { return JSON(http.StatusNotFound, `{"error":"not found"}`) },
 		},
@@ -81,6 +83,7 @@ func Listen(address string) (*Server, error) {
 	mux.HandleFunc("POST /v1/chat/completions", s.handle(Chat))
 	mux.HandleFunc("POST /v1/audio/transcriptions", s.handle(Transcribe))
 	mux.HandleFunc("POST /v1/audio/speech", s.handle(Speak))
+	mux.HandleFunc("POST /v1/embeddings", s.handle(Embed))
 	mux.HandleFunc("GET /v1/models", s.handle(Models))
 	mux.HandleFunc("GET /api/tags", s.handle(Tags))
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}

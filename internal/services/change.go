@@ -170,7 +170,7 @@ func (s *Services) Arrange(ctx context.Context, by account.Person, base int, o O
 		e.Value = names
 	case o.Do == To && o.At >= 0 && o.At < len(names):
 		e.Value = slices.Insert(slices.Delete(names, at, at+1), o.At, o.Name)
-	case o.Do == Leave && len(names) == 1 && o.Role != service.Realtime && o.Role != service.Vision:
+	case o.Do == Leave && len(names) == 1 && o.Role != service.Realtime && o.Role != service.Vision && o.Role != service.Embed:
 		return 0, ErrLast
 	case o.Do == Leave:
 		e.Value = slices.Delete(names, at, at+1)

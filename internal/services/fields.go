@@ -106,6 +106,7 @@ func fieldsOf(k Kind, p config.Provider) []Field {
 	for _, price := range []string{"input", "cached", "output"} {
 		add(thinks || duplex, Field{Key: "price." + price, Input: Number})
 	}
+	add(slices.Contains(k.Does, service.Embed), Field{Key: "price.embed", Input: Number})
 	add(hears || duplex, Field{Key: "price.minute", Input: Number})
 	add(speaks, Field{Key: "price.characters", Input: Number})
 	return sorted(all)
@@ -154,6 +155,7 @@ func modelFields(k Kind) (all []Field) {
 	known("model", service.Realtime, true)
 	known("asr_model", service.ASR, !slices.Contains(k.Does, service.LLM))
 	known("tts_model", service.TTS, !slices.Contains(k.Does, service.LLM))
+	known("embed_model", service.Embed, false)
 	return all
 }
 
@@ -249,6 +251,8 @@ func valueOf(p config.Provider, key string) string {
 		return p.ASRModel
 	case "tts_model":
 		return p.TTSModel
+	case "embed_model":
+		return p.EmbedModel
 	case "voice":
 		return p.Voice[""]
 	case "speed":

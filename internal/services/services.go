@@ -71,7 +71,7 @@ func (s *Services) Revision() int { return s.o.Settings.Revision() }
 
 // Roles are those of chains, in the order in which a turn needs them.
 func Roles() []service.Role {
-	return []service.Role{service.ASR, service.LLM, service.TTS, service.Realtime, service.Vision}
+	return []service.Role{service.ASR, service.LLM, service.TTS, service.Realtime, service.Vision, service.Embed}
 }
 
 // Condition says how a member of a chain does.
@@ -122,7 +122,7 @@ func (c Chain) names() (all []string) {
 
 // chainOf returns the chain of the settings for a role.
 func chainOf(c *config.Config, r service.Role) []string {
-	return map[service.Role][]string{service.ASR: c.ASR, service.LLM: c.LLM, service.TTS: c.TTS, service.Vision: c.Vision, service.Realtime: c.Realtime}[r]
+	return map[service.Role][]string{service.ASR: c.ASR, service.LLM: c.LLM, service.TTS: c.TTS, service.Vision: c.Vision, service.Realtime: c.Realtime, service.Embed: c.Embed}[r]
 }
 
 // Chains lists the chains of all, then those of agents.

@@ -127,7 +127,7 @@ func newBench(t *testing.T, yaml string) *bench {
 			return cfg.Unseal(func(name string, _ config.SecretUse) (string, error) { return b.safe.all[name].Sealed, nil })
 		},
 	})
-	for _, role := range []openaitest.Role{openaitest.Chat, openaitest.Transcribe, openaitest.Speak} {
+	for _, role := range []openaitest.Role{openaitest.Chat, openaitest.Transcribe, openaitest.Speak, openaitest.Embed} {
 		b.locked(role)
 	}
 	return b
@@ -143,6 +143,8 @@ func (b *bench) locked(role openaitest.Role) {
 			return openaitest.JSON(200, `{"text":"The weather is nice today, let us go for a walk."}`)
 		case role == openaitest.Speak:
 			return openaitest.Sound("audio/pcm", openaitest.Tone(24000, 440, time.Second), 4096)
+		case role == openaitest.Embed:
+			return openaitest.Vectors(r)
 		case bytes.Contains(r.Body, []byte(`"role":"tool"`)):
 			return openaitest.Text("It is 23 degrees.")
 		}
@@ -163,7 +165,7 @@ func (b *bench) draft(typed ...string) Draft {
 func TestDraftIsTried(t *testing.T) {
 	b := newBench(t, "")
 	r, err := b.Test(t.Context(), olga, b.draft("api_key", wrongKey), text.English, 1)
-	if err != nil || len(r.Outcomes) != 3 || r.OK() {
+	if err != nil || len(r.Outcomes) != 4 || r.OK() {
 		t.Fatal(r, err)
 	}
 	for _, o := range r.Outcomes {
@@ -198,6 +200,9 @@ func TestDraftIsTried(t *testing.T) {
 	if o := by[service.LLM]; !o.Called || o.Text != "It is 23 degrees." || o.First == 0 || o.Total < o.First {
 		t.Errorf("thought: %+v", o)
 	}
+	if o := by[service.Embed]; o.Dimensions != 64 || o.First == 0 || o.Text != "The garage key hangs behind the front door." {
+		t.Errorf("embedded: %+v", o)
+	}
 	if r, err = b.Test(t.Context(), olga, b.draft("api_key", rightKey), text.English, 3); err != nil || r.Outcomes[2].Runs != 3 || r.Outcomes[2].Slowest < r.Outcomes[2].Total {
 		t.Errorf("three times: %+v %v", r, err)
 	}
@@ -215,7 +220,7 @@ func TestDraftIsTried(t *testing.T) {
 func TestServiceThatHangsIsEnded(t *testing.T) {
 	b := newBench(t, "")
 	b.o.Limit = 300 * time.Millisecond
-	for _, role := range []openaitest.Role{openaitest.Chat, openaitest.Speak} {
+	for _, role := range []openaitest.Role{openaitest.Chat, openaitest.Speak, openaitest.Embed} {
 		b.cloud.Reply(role, openaitest.Reply{Hang: true})
 	}
 	begun := time.Now()

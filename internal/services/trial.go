@@ -66,20 +66,21 @@ func (t *trying) begin(person string) (end func(), err error) {
 
 // Outcome holds what came of one role of a test.
 type Outcome struct {
-	Role   service.Role
-	Fault  *Fault // it failed; nil: it worked
-	First  time.Duration
-	Total  time.Duration
-	Said   string  // the words that were spoken, or asked
-	Heard  string  // what was understood of them
-	Wrong  int     // of a hundred signs, those that were misheard
-	Text   string  // of the answer
-	Called bool    // the tool that the question needs
-	Tool   bool    // there was one
-	Clip   string  // by which the sound is fetched; "": there is none
-	By     string  // whose ears or voice took part, where these are not its own
-	Tokens int     // that were used
-	Cost   float64 // in the owner's money; 0: no price is set
+	Role       service.Role
+	Fault      *Fault // it failed; nil: it worked
+	First      time.Duration
+	Total      time.Duration
+	Said       string  // the words that were spoken, or asked
+	Heard      string  // what was understood of them
+	Wrong      int     // of a hundred signs, those that were misheard
+	Text       string  // of the answer
+	Called     bool    // the tool that the question needs
+	Tool       bool    // there was one
+	Clip       string  // by which the sound is fetched; "": there is none
+	By         string  // whose ears or voice took part, where these are not its own
+	Tokens     int     // that were used
+	Dimensions int     // of vectors that were made
+	Cost       float64 // in the owner's money; 0: no price is set
 
 	Runs    int           // of which First and Total are the medians; 0: there was one
 	Slowest time.Duration // of their totals
@@ -200,8 +201,11 @@ func (s *Services) try(ctx context.Context, person string, cfg *config.Config, d
 	if out, ok := results[service.LLM]; ok {
 		parts.Go(func() { t.part(ctx, by[service.LLM], out, t.think) })
 	}
+	if out, ok := results[service.Embed]; ok {
+		parts.Go(func() { t.part(ctx, by[service.Embed], out, t.embed) })
+	}
 	parts.Wait()
-	for _, role := range []service.Role{service.TTS, service.ASR, service.LLM, service.Realtime} {
+	for _, role := range []service.Role{service.TTS, service.ASR, service.LLM, service.Realtime, service.Embed} {
 		if out, ok := results[role]; ok {
 			r.Outcomes = append(r.Outcomes, *out)
 		}
@@ -365,6 +369,19 @@ func (t *trial) converse(ctx context.Context, one engines.Tried, out *Outcome) e
 		out.Heard, out.Text, out.First, out.Total, out.Called = c.Heard, c.Text, c.First, c.Total, c.Called
 		out.Wrong, out.Tokens, out.Cost = int(c.Wrong*100+0.5), c.Usage.Prompt+c.Usage.Completion, t.price.Tokens(c.Usage)
 	}
+	return nil
+}
+
+// embed makes vectors of sentences of which two mean something alike.
+func (t *trial) embed(ctx context.Context, one engines.Tried, out *Outcome) error {
+	out.Said = t.words("services/embed-asked")
+	near, err := probe.Embed(ctx, one.Embed, out.Said, t.words("services/embed-near"), t.words("services/embed-far"))
+	if err != nil {
+		return err
+	}
+	out.First, out.Total, out.Dimensions = near.Took, near.Took, near.Dimensions
+	out.Text = t.words(map[bool]string{true: "services/embed-near", false: "services/embed-far"}[near.Right])
+	out.Tokens, out.Cost = near.Tokens, t.price.Embedding(near.Tokens)
 	return nil
 }
 

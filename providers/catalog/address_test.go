@@ -14,7 +14,7 @@ func TestSchemes(t *testing.T) {
 		}
 		for _, scheme := range k.Begins() {
 			s := service.Section{
-				Name: "a", Key: "k", ID: "i", Secret: "s", BaseURL: scheme + "://h.example:1/v1", Models: map[service.Role]string{service.LLM: "m"},
+				Name: "a", Key: "k", ID: "i", Secret: "s", BaseURL: scheme + "://h.example:1/v1", Models: map[service.Role]string{service.LLM: "m", service.Embed: "m"},
 				Voices: map[string]string{"": "a|b|zh"}, Settings: map[string]any{"chat_id": "x"},
 			}
 			for _, r := range k.Roles() {
@@ -35,6 +35,8 @@ func makes(k service.Kind, r service.Role, s service.Section) (err error) {
 		_, err = k.LLM(s)
 	case service.TTS:
 		_, err = k.TTS(s)
+	case service.Embed:
+		_, err = k.Embed(s)
 	default:
 		_, err = k.Realtime(s)
 	}

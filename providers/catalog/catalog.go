@@ -110,6 +110,9 @@ func join(a, b service.Kind) service.Kind {
 	if a.Realtime == nil && b.Realtime != nil {
 		a.Realtime = func(s service.Section) (providers.Duplex, error) { return within(b, s, b.Realtime) }
 	}
+	if a.Embed == nil && b.Embed != nil {
+		a.Embed = func(s service.Section) (providers.Embedder, error) { return within(b, s, b.Embed) }
+	}
 	if a.ListVoices == nil {
 		a.ListVoices = b.ListVoices
 	}

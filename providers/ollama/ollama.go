@@ -27,11 +27,12 @@ const (
 func Kind() service.Kind {
 	return service.Kind{
 		Type: "ollama", Title: "Ollama", Address: DefaultAddress, Free: true, Extra: true,
-		Models: map[service.Role][]string{service.LLM: {"qwen3:4b", "qwen3:8b"}},
+		Models: map[service.Role][]string{service.LLM: {"qwen3:4b", "qwen3:8b"}, service.Embed: embedders},
 		More: []service.Setting{
-			{Name: "keep_alive"}, {Name: "num_ctx", Type: service.Number}, {Name: "think", Values: []string{"false", "true", "low", "medium", "high"}},
+			{Name: "keep_alive"}, {Name: "dimensions", Type: service.Number}, {Name: "num_ctx", Type: service.Number}, {Name: "think", Values: []string{"false", "true", "low", "medium", "high"}},
 		},
-		LLM: func(s service.Section) (providers.LLM, error) { return New(s) },
+		LLM:   func(s service.Section) (providers.LLM, error) { return New(s) },
+		Embed: func(s service.Section) (providers.Embedder, error) { return NewEmbedder(s) },
 	}
 }
 
@@ -43,11 +44,7 @@ type LLM struct {
 
 // New makes the model of a section. It asks the server nothing.
 func New(s service.Section) (*LLM, error) {
-	address := strings.TrimRight(s.Address(nil, DefaultAddress), "/")
-	for _, end := range []string{"/chat", "/api", "/v1"} { // as other programs want it
-		address = strings.TrimSuffix(address, end)
-	}
-	o, at, err := generation.FromSection(s, service.LLM, address, Kind().Models[service.LLM][0])
+	o, at, err := generation.FromSection(s, service.LLM, address(s), Kind().Models[service.LLM][0])
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +54,15 @@ func New(s service.Section) (*LLM, error) {
 		w.think.Store(&v)
 	}
 	return &LLM{generation.New(o, w), w}, nil
+}
+
+// address is where the server of a section is.
+func address(s service.Section) string {
+	at := strings.TrimRight(s.Address(nil, DefaultAddress), "/")
+	for _, end := range []string{"/chat", "/api", "/v1"} { // as other programs want it
+		at = strings.TrimSuffix(at, end)
+	}
+	return at
 }
 
 // Capabilities says whether the model can see.

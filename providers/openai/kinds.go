@@ -34,6 +34,7 @@ func (v Vendor) kind() service.Kind {
 		LLM:    func(s service.Section) (providers.LLM, error) { return v.model(s) },
 	}
 	v.speech(&k)
+	v.embeds(&k)
 	if v.Env != "" {
 		k.Env = []service.Env{{Field: service.Key, Name: v.Env}}
 	}

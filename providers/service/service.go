@@ -22,6 +22,7 @@ const (
 	TTS      Role = "tts"
 	Vision   Role = "vision"
 	Realtime Role = "realtime"
+	Embed    Role = "embed" // it makes vectors of what is remembered
 )
 
 // Section holds the settings of one service, whatever its kind. A zero value
@@ -194,6 +195,7 @@ type Kind struct {
 	LLM      func(Section) (providers.LLM, error)
 	TTS      func(Section) (providers.TTS, error)
 	Realtime func(Section) (providers.Duplex, error)
+	Embed    func(Section) (providers.Embedder, error)
 	// ListVoices asks the service for its voices; nil: those in Voices are all that is known.
 	ListVoices VoiceLister
 }
@@ -223,6 +225,9 @@ func (k Kind) Roles() []Role {
 	}
 	if k.Realtime != nil {
 		out = append(out, Realtime)
+	}
+	if k.Embed != nil {
+		out = append(out, Embed)
 	}
 	return out
 }

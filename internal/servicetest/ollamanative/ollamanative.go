@@ -1,5 +1,5 @@
-// Package ollamanative is a fake of Ollama's own chat: lines of JSON, thoughts, calls of
-// tools in one piece, and errors as a text. It wants no key.
+// Package ollamanative is a fake of Ollama's own protocol: chat with lines of JSON, thoughts, calls of
+// tools in one piece, and vectors; errors are a text. It wants no key.
 package ollamanative
 
 import (
@@ -88,6 +88,8 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/api/tags" && r.Method == http.MethodGet:
 		f.Refuse(w, http.StatusOK, `{"models":[{"name":"qwen3:4b","model":"qwen3:4b"}]}`)
+	case r.URL.Path == "/api/embed" && r.Method == http.MethodPost:
+		f.embed(w, r, body)
 	case r.URL.Path != "/api/chat" || r.Method != http.MethodPost:
 		f.Refuse(w, http.StatusNotFound, "404 page not found", "Content-Type", "text/plain")
 	case err != nil:
