@@ -27,8 +27,6 @@ type Memory struct {
 	Told           bool
 	EndedAt        time.Time // when another took its place; zero: it holds
 	ByID           string
-	Vector         []byte
-	VectorOf       string // the model that made it
 }
 
 // The kinds of memories.
@@ -38,35 +36,15 @@ const (
 )
 
 const (
-	memoryColumns = "id, device_id, agent_id, person, kind, text, keys, slot, language, conversation_id, turn_id, at, sure, told, ended_at, by_id, vector, vector_of"
+	memoryColumns = "id, device_id, agent_id, person, kind, text, keys, slot, language, conversation_id, turn_id, at, sure, told, ended_at, by_id"
 	selectMemory  = "SELECT " + memoryColumns + " FROM memories"
 	ofAgent       = "agent_id = (SELECT id FROM agents WHERE slug = $2)"
 )
 
-// octets joins bytes to their column; NULL is none.
-type octets struct{ b *[]byte }
-
-// Value returns what the column holds.
-func (c octets) Value() (driver.Value, error) {
-	if len(*c.b) == 0 {
-		return nil, nil
-	}
-	return *c.b, nil
-}
-
-// Scan takes in what the column holds.
-func (c octets) Scan(src any) error {
-	*c.b = nil
-	if b, ok := src.([]byte); ok {
-		*c.b = append([]byte(nil), b...)
-	}
-	return nil
-}
-
 func (m *Memory) fields() []any {
 	return []any{
 		text{&m.ID}, text{&m.DeviceID}, text{&m.AgentID}, maybe{&m.Person}, text{&m.Kind}, text{&m.Text}, maybe{&m.Keys}, maybe{&m.Slot}, maybe{&m.Language},
-		maybe{&m.ConversationID}, maybe{&m.TurnID}, stamp{&m.At}, whole{&m.Sure}, flag{&m.Told}, stamp{&m.EndedAt}, maybe{&m.ByID}, octets{&m.Vector}, maybe{&m.VectorOf},
+		maybe{&m.ConversationID}, maybe{&m.TurnID}, stamp{&m.At}, whole{&m.Sure}, flag{&m.Told}, stamp{&m.EndedAt}, maybe{&m.ByID},
 	}
 }
 
@@ -142,7 +120,7 @@ func (t *Memories) List(ctx context.Context, deviceID string, p Page) ([]Memory,
 
 // Edit replaces the text of a fact; what it was found by beside its text ends. The error is [ErrNotFound].
 func (t *Memories) Edit(ctx context.Context, deviceID, agent, id, words string) error {
-	return t.db.execOne(ctx, "UPDATE memories SET text = $1, keys = NULL, slot = NULL, vector = NULL, told = TRUE, sure = 100 "+
+	return t.db.execOne(ctx, "UPDATE memories SET text = $1, keys = NULL, slot = NULL, vector = NULL, vector_of = NULL, told = TRUE, sure = 100 "+
 		"WHERE device_id = $2 AND agent_id = (SELECT id FROM agents WHERE slug = $3) AND id = $4 AND kind = 'fact'", words, deviceID, agent, id)
 }
 
@@ -270,4 +248,69 @@ func (t *Memories) costs(ctx context.Context, q CostQuery) ([]CostRow, error) {
 		"CAST(COALESCE(SUM(t.cost_micros), 0) AS BIGINT), CAST(COALESCE(SUM(t.tokens_in), 0) AS BIGINT), CAST(COALESCE(SUM(t.tokens_out), 0) AS BIGINT), 0, 0"+
 		strings.Replace(q.where(2), "FROM turns t", "FROM memory_runs t", 1)+" GROUP BY t.device_id, t.agent_id, 3 ORDER BY 3 DESC, t.device_id, t.agent_id LIMIT $8",
 		append(append([]any{q.Offset.Milliseconds()}, q.args()...), maxCosts)...)
+}
+
+// octets joins bytes to their column; NULL is none.
+type octets struct{ b *[]byte }
+
+// Value returns what the column holds.
+func (c octets) Value() (driver.Value, error) {
+	if len(*c.b) == 0 {
+		return nil, nil
+	}
+	return *c.b, nil
+}
+
+// Scan takes in what the column holds.
+func (c octets) Scan(src any) error {
+	*c.b = nil
+	if b, ok := src.([]byte); ok {
+		*c.b = append([]byte(nil), b...)
+	}
+	return nil
+}
+
+// Vector is that of a memory.
+type Vector struct {
+	MemoryID string
+	Text     string // of which it was made
+	Data     []byte
+}
+
+func (v *Vector) fields() []any { return []any{text{&v.MemoryID}, text{&v.Text}, octets{&v.Data}} }
+
+// Vectors lists those that a model has made of the facts of a device with an agent which hold.
+func (t *Memories) Vectors(ctx context.Context, deviceID, agent, model string) ([]Vector, error) {
+	return list[Vector](ctx, t.db.read, "SELECT id, text, vector FROM memories WHERE device_id = $1 AND "+ofAgent+
+		" AND kind = 'fact' AND ended_at IS NULL AND vector_of = $3 AND vector IS NOT NULL", deviceID, agent, model)
+}
+
+// Unlike is a fact without the vector that it should have.
+type Unlike struct {
+	Memory
+
+	Agent string // slug
+}
+
+func (u *Unlike) fields() []any { return append(u.Memory.fields(), text{&u.Agent}) }
+
+// Unlike lists facts that hold and have no vector of a model, or one of another length in bytes, if that is not 0: of all devices, in the
+// order of their ids, from the one after an id on.
+func (t *Memories) Unlike(ctx context.Context, model string, bytes int, after string, limit int) ([]Unlike, error) {
+	return list[Unlike](ctx, t.db.read, "SELECT m.id, m.device_id, m.agent_id, m.person, m.kind, m.text, m.keys, m.slot, m.language, m.conversation_id, m.turn_id, m.at, "+
+		"m.sure, m.told, m.ended_at, m.by_id, a.slug FROM memories m JOIN agents a ON a.id = m.agent_id WHERE m.kind = 'fact' AND m.ended_at IS NULL AND m.id > $1 AND "+
+		"(m.vector IS NULL OR m.vector_of IS NULL OR m.vector_of <> $2 OR (CAST($3 AS INTEGER) > 0 AND length(m.vector) <> CAST($3 AS INTEGER))) "+
+		"ORDER BY m.id LIMIT $4", after, model, bytes, limit)
+}
+
+// SetVectors keeps vectors that a model has made. A fact whose text is another one by now, or which is gone, keeps none.
+func (t *Memories) SetVectors(ctx context.Context, model string, all []Vector) error {
+	return t.db.change(ctx, func(tx *sql.Tx) error {
+		for i := range all {
+			if _, err := execIn(ctx, tx, "UPDATE memories SET vector = $1, vector_of = $2 WHERE id = $3 AND text = $4", octets{&all[i].Data}, model, all[i].MemoryID, all[i].Text); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

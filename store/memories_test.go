@@ -125,3 +125,63 @@ func TestUnreadTalks(t *testing.T) {
 		}
 	})
 }
+
+// TestVectors: vectors of facts are kept with the model that made them; those of another model, another length or another text are made anew.
+func TestVectors(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		addDevice(t, s, "n")
+		add := func(device, agent, id, words string) {
+			t.Helper()
+			want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: device, Agent: agent, Add: []Memory{{ID: id, Kind: FactMemory, Text: words, At: at(1)}}}), nil)
+		}
+		add("m", "a", "1", "likes tea")
+		add("m", "a", "2", "lives in Ulm")
+		add("m", "b", "3", "likes wine")
+		add("n", "a", "4", "likes rum")
+		want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "a", Summary: &Memory{ID: "s", Kind: SummaryMemory, Text: "tea", At: at(2)}}), nil)
+		unlike := func(model string, bytes int, ids ...string) {
+			t.Helper()
+			after, got := "", []string(nil)
+			for {
+				rows, err := s.Memories.Unlike(ctx, model, bytes, after, 2)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(rows) == 0 {
+					break
+				}
+				for _, r := range rows {
+					got, after = append(got, r.ID+r.Agent+r.DeviceID), r.ID
+				}
+			}
+			same(t, got, ids)
+		}
+		unlike("x", 0, "1am", "2am", "3bm", "4an")
+		want(t, s.Memories.SetVectors(ctx, "x", []Vector{{"1", "likes tea", []byte("12345")}, {"2", "lives in Rome", []byte("12345")}, {"3", "likes wine", []byte("123")}, {"none", "?", []byte("1")}}), nil)
+		unlike("x", 0, "2am", "4an")
+		unlike("x", 5, "2am", "3bm", "4an")
+		unlike("y", 5, "1am", "2am", "3bm", "4an")
+		of := func(device, agent, model string, want ...string) {
+			t.Helper()
+			rows, err := s.Memories.Vectors(ctx, device, agent, model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, r := range rows {
+				got = append(got, r.MemoryID+string(r.Data))
+			}
+			same(t, got, want)
+		}
+		of("m", "a", "x", "112345")
+		of("m", "b", "x", "3123")
+		of("n", "a", "x")
+		of("m", "a", "y")
+		want(t, s.Memories.Edit(ctx, "m", "a", "1", "likes green tea"), nil) // its vector was of other words
+		of("m", "a", "x")
+		want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "b", Add: []Memory{{ID: "5", Kind: FactMemory, Text: "likes ale", At: at(3)}}, Replace: map[string]string{"3": "5"}}), nil)
+		of("m", "b", "x") // it holds no more
+	})
+}
