@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"sync/atomic"
 
@@ -10,6 +11,7 @@ import (
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
+	"xiaozhi/providers"
 )
 
 // each yields the instances that implement T.
@@ -21,6 +23,18 @@ func each[T any](features []feature.Instance) iter.Seq[T] {
 			}
 		}
 	}
+}
+
+// readiness gets the features of a conversation ready when somebody begins to speak.
+type readiness struct{ *Conversation }
+
+// Warm implements [providers.Warmer].
+func (r readiness) Warm(ctx context.Context) error {
+	var errs []error
+	for w := range each[providers.Warmer](r.features) {
+		errs = append(errs, w.Warm(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // host is the conversation as its features see it.

@@ -34,7 +34,7 @@ type microphone struct {
 func newMicrophone(c *Conversation) *microphone {
 	m := &microphone{c: c, heard: map[uint64]*audio.Packets{}}
 	m.o = &listen.Options{
-		VAD: c.o.VAD, ASR: ears{&c.whom}, Warm: []any{warmth{&c.whom}}, Book: &m.book, Meter: c.o.Meter,
+		VAD: c.o.VAD, ASR: ears{&c.whom}, Warm: []any{warmth{&c.whom}, readiness{c}}, Book: &m.book, Meter: c.o.Meter,
 		Report: c.report, Log: c.env.Log,
 		Go: func(f func()) {
 			c.life.wg.Go(func() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,15 +26,19 @@ const (
 
 // Options of a [Book]. Store and NewID must be set.
 type Options struct {
-	Store   Store
-	NewID   func() string
-	Mode    func(Owner) Mode            // nil: [Whole]
-	Model   func(Owner) providers.LLM   // that reads talks; nil, or one that returns nil: rules do
-	Zone    func(Owner) *time.Location  // in which days are told; nil: the machine's
-	Over    time.Duration               // after its last turn a talk is over, and read; 0: ten minutes
-	Flush   func(context.Context) error // has the store write what was said; nil: it waits for nothing
-	Changed func(device string)         // is told that other things are known; it must not wait. nil: nobody is
-	Log     *slog.Logger                // nil: nothing is logged
+	Store Store
+	NewID func() string
+	Mode  func(Owner) Mode           // nil: [Whole]
+	Model func(Owner) providers.LLM  // that reads talks; nil, or one that returns nil: rules do
+	Zone  func(Owner) *time.Location // in which days are told; nil: the machine's
+	// Embedder makes vectors, by which facts are found by their meaning, and Vectors keeps them; nil, or an Embedder that returns nil:
+	// facts are found by their words alone.
+	Embedder func() providers.Embedder
+	Vectors  Vectors
+	Over     time.Duration               // after its last turn a talk is over, and read; 0: ten minutes
+	Flush    func(context.Context) error // has the store write what was said; nil: it waits for nothing
+	Changed  func(device string)         // is told that other things are known; it must not wait. nil: nobody is
+	Log      *slog.Logger                // nil: nothing is logged
 }
 
 // Book owns what is remembered. Its methods may be called at the same time.
@@ -43,6 +48,9 @@ type Book struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 	wake chan struct{} // size 1: there may be something to learn
+
+	meaning *meaning
+	asker   *asker
 
 	mu       sync.Mutex
 	profiles map[Owner]*Profile // in use
@@ -70,11 +78,28 @@ func New(ctx context.Context, o Options) *Book {
 		o.Over = 10 * time.Minute
 	}
 	ctx, stop := context.WithCancel(ctx)
-	return &Book{o: o, ctx: ctx, stop: stop, wake: make(chan struct{}, 1), profiles: map[Owner]*Profile{}, now: map[string]bool{}}
+	b := &Book{o: o, ctx: ctx, stop: stop, wake: make(chan struct{}, 1), profiles: map[Owner]*Profile{}, now: map[string]bool{}}
+	b.meaning = newMeaning(b, o.Embedder, o.Vectors)
+	b.asker = newAsker(b, func() bool { return b.meaning.embedder() != nil }, b.meaning.find)
+	return b
 }
 
-// Start has a goroutine read talks that are over. It is called once.
-func (b *Book) Start() { b.wg.Go(newLearner(b).run) }
+// Start has goroutines read talks that are over, and make vectors of facts. It is called once.
+func (b *Book) Start() {
+	b.wg.Go(newLearner(b).run)
+	b.wg.Go(b.meaning.run)
+}
+
+// EmbedderChanged says that something else makes vectors from now on, or nothing. It does not wait.
+func (b *Book) EmbedderChanged() { b.meaning.changed() }
+
+// Warm gets what makes vectors ready for a question that will soon come.
+func (b *Book) Warm(ctx context.Context) error {
+	if w, ok := b.meaning.embedder().(providers.Warmer); ok {
+		return w.Warm(ctx)
+	}
+	return nil
+}
 
 // Close ends what the book does, and waits for it. No profile may be opened any more.
 func (b *Book) Close() {
@@ -85,13 +110,16 @@ func (b *Book) Close() {
 // Mode is how much is remembered for an owner.
 func (b *Book) Mode(o Owner) Mode { return b.o.Mode(o) }
 
-// Open returns the profile of an owner, which is read meanwhile. Each is given back by [Book.Leave].
-func (b *Book) Open(o Owner) *Profile {
+// Open implements [Engine].
+func (b *Book) Open(o Owner) Recollection { return b.open(o) }
+
+// open returns the profile of an owner, which is read meanwhile. Each is given back by leave.
+func (b *Book) open(o Owner) *Profile {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p := b.profiles[o]
 	if p == nil {
-		p = &Profile{owner: o, ready: make(chan struct{})}
+		p = &Profile{book: b, owner: o, ready: make(chan struct{})}
 		b.profiles[o] = p
 		b.wg.Go(func() {
 			defer close(p.ready)
@@ -104,8 +132,8 @@ func (b *Book) Open(o Owner) *Profile {
 	return p
 }
 
-// Leave gives a profile back.
-func (b *Book) Leave(p *Profile) {
+// leave gives a profile back.
+func (b *Book) leave(p *Profile) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p.users--; p.users == 0 && b.profiles[p.owner] == p {
@@ -156,12 +184,15 @@ func (b *Book) refresh(ctx context.Context, o Owner) {
 		}
 	}
 	b.mu.Unlock()
+	owners := []Owner{o}
 	for _, p := range open {
+		owners = append(owners, p.owner)
 		if err := b.read(ctx, p); err != nil {
 			p.set(Known{}) // rather nothing than what was forgotten
 			b.o.Log.Warn("what is remembered cannot be read", "device_id", o.Device, "err", err)
 		}
 	}
+	b.meaning.changed(owners...)
 	b.o.Changed(o.Device)
 }
 
@@ -177,8 +208,8 @@ func (b *Book) Remember(ctx context.Context, f Fact) (kept Fact, known bool, err
 	if told := statements(f.Text); len(told) == 1 { // it says it of a third person
 		f.Text, f.Slot, f.Keys = told[0].text, told[0].slot, told[0].keys
 	}
-	p := b.Open(f.Owner)
-	defer b.Leave(p)
+	p := b.open(f.Owner)
+	defer b.leave(p)
 	k, err := p.Known(ctx)
 	if err != nil {
 		return Fact{}, false, err
@@ -204,13 +235,40 @@ func (b *Book) Edit(ctx context.Context, o Owner, id, words string) error {
 		return ErrEmpty
 	}
 	defer b.refresh(ctx, o)
+	if err := b.leaveOut(ctx, o, id); err != nil {
+		return err
+	}
 	return b.o.Store.Edit(ctx, o, id, words)
 }
 
-// Forget deletes facts for good.
+// Forget deletes facts for good, and what the summary says of them.
 func (b *Book) Forget(ctx context.Context, o Owner, ids ...string) error {
 	defer b.refresh(ctx, o)
+	if err := b.leaveOut(ctx, o, ids...); err != nil {
+		return err
+	}
 	return b.o.Store.Forget(ctx, o, ids)
+}
+
+// leaveOut takes what tells facts out of the summary.
+func (b *Book) leaveOut(ctx context.Context, o Owner, ids ...string) error {
+	k, err := b.o.Store.Load(ctx, o)
+	if err != nil || k.Summary.Text == "" {
+		return err
+	}
+	var told []string
+	for _, f := range k.Facts {
+		if slices.Contains(ids, f.ID) {
+			told = append(told, f.Text)
+		}
+	}
+	rest := leftOf(k.Summary.Text, func(sentence string) bool {
+		return slices.ContainsFunc(told, func(fact string) bool { return tells(sentence, fact) })
+	})
+	if rest != k.Summary.Text {
+		return b.o.Store.Write(ctx, Change{Owner: o, Summary: &Summary{rest, k.Summary.At}})
+	}
+	return nil
 }
 
 // ForgetAll deletes all that is known of an owner for good, and returns how many facts that were.

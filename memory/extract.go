@@ -146,6 +146,7 @@ func (a *answer) accept(c *Change, owner Owner, lang text.Lang, known []Fact, sa
 		}
 	}
 	if s := strings.TrimSpace(a.Summary); s != "" && !orders(s) {
+		s = leftOf(s, func(sentence string) bool { return forgotten(sentence, 0, said) })
 		c.Summary = &Summary{text.Cut(s, MaxSummary), time.Now()}
 	}
 }
@@ -171,24 +172,32 @@ func (c *Change) add(f Fact, known []Fact) bool {
 	return true
 }
 
-// forgotten reports whether the user had a fact of a turn forgotten in a later one: half of its words are in the reply to that.
+// forgotten reports whether the user had a fact of a turn forgotten in a later one: the reply to that tells it.
 func forgotten(words string, seq int, said []Said) bool {
-	of := terms(words)
-	for _, t := range said {
-		if !t.Forgets || t.Seq < seq {
-			continue
-		}
-		named, all, shared := terms(t.Reply), 0.0, 0.0
-		for term, weight := range of {
-			if all += weight; named[term] > 0 {
-				shared += weight
-			}
-		}
-		if 2*shared >= all {
-			return true
+	return slices.ContainsFunc(said, func(t Said) bool { return t.Forgets && t.Seq >= seq && tells(t.Reply, words) })
+}
+
+// tells reports whether a text has half of the words of a fact.
+func tells(said, fact string) bool {
+	named, all, shared := terms(said), 0.0, 0.0
+	for term, weight := range terms(fact) {
+		if all += weight; named[term] > 0 {
+			shared += weight
 		}
 	}
-	return false
+	return all > 0 && 2*shared >= all
+}
+
+// leftOf returns what is left of a summary without some of its sentences.
+func leftOf(summary string, gone func(sentence string) bool) string {
+	var lines []string
+	for line := range strings.Lines(summary) {
+		told := slices.DeleteFunc(sentences.FindAllString(line, -1), gone)
+		if line = strings.TrimSpace(strings.Join(told, "")); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // person is a name that a model has found; what stands for anybody is none.

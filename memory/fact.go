@@ -102,11 +102,17 @@ type Run struct {
 	Prompt   int    // tokens
 	Answer   int    // tokens
 	Facts    int    // that were learned
+	Vectors  bool   // no talk was read: vectors were made
 	Err      error  // why the model's answer was no use; nil: it was
 }
 
-// ErrUnknown says that there is no such device or fact.
-var ErrUnknown = errors.New("there is no such device or fact")
+var (
+	// ErrUnknown says that there is no such device or fact.
+	ErrUnknown = errors.New("there is no such device or fact")
+	// ErrLater says that what is to be forgotten is not told to anybody any more, and is not deleted everywhere yet: that is done as soon
+	// as the service which keeps it answers.
+	ErrLater = errors.New("it will be deleted as soon as the service that keeps it answers")
+)
 
 // Store keeps memories. Its methods may be called at the same time.
 type Store interface {

@@ -43,6 +43,7 @@ func (l *learner) run() {
 		case <-timer.C:
 		}
 		next := l.look(l.ctx)
+		l.meaning.settle(l.ctx)
 		if next.IsZero() {
 			timer.Stop()
 			continue

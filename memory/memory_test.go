@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
 )
 
 // shelf is a [Store] in memory.
@@ -25,11 +27,13 @@ type shelf struct {
 	talks     map[string]Talk
 	said      map[string][]Said
 	runs      []Run
-	fails     error // of Load and Write
+	vectors   map[string]Vector
+	models    map[string]string // that made them
+	fails     error             // of Load and Write
 }
 
 func newShelf() *shelf {
-	return &shelf{facts: map[string]Fact{}, summaries: map[Owner]Summary{}, talks: map[string]Talk{}, said: map[string][]Said{}}
+	return &shelf{facts: map[string]Fact{}, summaries: map[Owner]Summary{}, talks: map[string]Talk{}, said: map[string][]Said{}, vectors: map[string]Vector{}, models: map[string]string{}}
 }
 
 func (s *shelf) Load(_ context.Context, o Owner) (k Known, err error) {
@@ -189,6 +193,8 @@ type rig struct {
 	shelf *shelf
 	model *model
 	mode  Mode
+
+	embedder atomic.Pointer[providertest.Embedder] // nil: none
 }
 
 func inTime(t *testing.T, answers []string, f func(r *rig)) {
@@ -198,7 +204,13 @@ func inTime(t *testing.T, answers []string, f func(r *rig)) {
 		number := 0
 		o := Options{
 			Store: r.shelf, NewID: func() string { number++; return fmt.Sprintf("%03d", number) }, Mode: func(Owner) Mode { return r.mode },
-			Zone: func(Owner) *time.Location { return time.UTC },
+			Zone: func(Owner) *time.Location { return time.UTC }, Vectors: r.shelf,
+			Embedder: func() providers.Embedder {
+				if e := r.embedder.Load(); e != nil {
+					return e
+				}
+				return nil
+			},
 		}
 		if answers != nil {
 			o.Model = func(Owner) providers.LLM { return r.model }
@@ -228,7 +240,7 @@ func (r *rig) want(o Owner, texts ...string) {
 // notes are what a model would be told.
 func (r *rig) notes(o Owner, words string) Notes {
 	p := r.Open(o)
-	defer r.Leave(p)
+	defer p.Close()
 	return p.Notes(r.Context(), words, true)
 }
 
@@ -374,7 +386,7 @@ func TestNoOrders(t *testing.T) {
 
 // TestForgottenInTheTalk: what the user has had forgotten in a talk is not learned from that talk afterwards.
 func TestForgottenInTheTalk(t *testing.T) {
-	answer := `{"facts":[{"text":"The key is under the mat.","turn":1},{"text":"The user likes tea.","turn":2}]}`
+	answer := `{"summary":"They spoke of tea. The user said where the key is: under the mat.","facts":[{"text":"The key is under the mat.","turn":1},{"text":"The user likes tea.","turn":2}]}`
 	for _, answers := range [][]string{nil, {answer}} {
 		inTime(t, answers, func(r *rig) {
 			r.shelf.say("c", kitchen, "remember the key is under the mat. I live in Ulm.", "I like tea", "forget where the key is", "and where I live")
@@ -383,6 +395,9 @@ func TestForgottenInTheTalk(t *testing.T) {
 			said[3].Forgets, said[3].Reply = true, "OK, I have forgotten this: The user lives in Ulm."
 			r.over()
 			r.want(kitchen, "The user likes tea.")
+			if s := r.shelf.summaries[kitchen].Text; strings.Contains(s, "mat") || strings.Contains(s, "Ulm") || !strings.Contains(s, "tea") {
+				t.Errorf("the summary is %q", s)
+			}
 		})
 	}
 }
@@ -448,7 +463,7 @@ func TestRemember(t *testing.T) {
 			return f, known
 		}
 		p := r.Open(kitchen)
-		defer r.Leave(p)
+		defer p.Close()
 		first, _ := keep("The key is\nunder the mat.")
 		time.Sleep(time.Second)
 		if again, known := keep("the key is under the mat"); !known || again.ID != first.ID {
@@ -503,7 +518,7 @@ func TestSlowStore(t *testing.T) {
 		if n := p.Notes(ctx, "x", true); n != (Notes{}) || time.Since(began) != 30*time.Millisecond {
 			t.Errorf("%+v after %v", n, time.Since(began))
 		}
-		b.Leave(p)
+		p.Close()
 		b.Close()
 	})
 }
@@ -513,4 +528,35 @@ type stuck struct{ *shelf }
 func (stuck) Load(ctx context.Context, _ Owner) (Known, error) {
 	<-ctx.Done()
 	return Known{}, ctx.Err()
+}
+
+// TestForgottenInTheSummary: what is forgotten, or told otherwise, is not told by the summary either.
+func TestForgottenInTheSummary(t *testing.T) {
+	inTime(t, nil, func(r *rig) {
+		r.remembers("The key is under the mat.")
+		r.remembers("用户的猫叫豆豆。")
+		r.shelf.summaries[kitchen] = Summary{"The user spoke of tea. The key lies under the mat of the door! It rains.\n用户说猫叫豆豆。还说了天气。", time.Now()}
+		p := r.Open(kitchen)
+		defer p.Close()
+		k, err := p.Known(r.Context())
+		if err != nil || len(k.Facts) != 2 {
+			t.Fatal(k, err)
+		}
+		cat, key := k.Facts[0], k.Facts[1]
+		if strings.HasPrefix(cat.Text, "The") {
+			cat, key = key, cat
+		}
+		if err := r.Forget(r.Context(), kitchen, key.ID); err != nil {
+			t.Error(err)
+		}
+		if got := r.shelf.summaries[kitchen].Text; got != "The user spoke of tea. It rains.\n用户说猫叫豆豆。还说了天气。" {
+			t.Errorf("%q", got)
+		}
+		if err := r.Edit(r.Context(), kitchen, cat.ID, "用户的猫叫花花。"); err != nil {
+			t.Error(err)
+		}
+		if got := r.shelf.summaries[kitchen].Text; got != "The user spoke of tea. It rains.\n还说了天气。" {
+			t.Errorf("%q", got)
+		}
+	})
 }

@@ -63,6 +63,9 @@ const (
 func plainSummary(before string, said []Said, lang text.Lang, zone *time.Location) string {
 	var topics []string
 	for _, t := range said {
+		if t.Forgets || forgotten(t.Heard, t.Seq, said) {
+			continue
+		}
 		words := strings.TrimFunc(oneLine(t.Heard, 4*toldWords), func(r rune) bool { return !text.IsWord(r) })
 		if r := []rune(words); len(r) > toldWords {
 			words = string(r[:toldWords]) + "…"

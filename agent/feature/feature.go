@@ -34,7 +34,7 @@ type Feature interface {
 }
 
 // Instance is a feature in one conversation, on whose goroutine all methods run. It
-// may implement [Handling], [Timed], [Lasting] and [Calls] too.
+// may implement [Handling], [Timed], [Lasting] and [Calls] too, and [providers.Warmer]: it is warmed when somebody begins to speak.
 type Instance interface {
 	// Expects reports whether something is to come soon, for which the channel stays open.
 	Expects(now time.Time) bool

@@ -281,7 +281,7 @@ func features(reminders *alarm.Book, letters *mail.Office, songs music.Library, 
 		dnd.Feature{Switch: calm},
 	}
 	if known != nil {
-		all = append(all, recall.Feature{Book: known})
+		all = append(all, recall.Feature{Engine: known})
 	}
 	for _, tool := range local.DocumentTools() {
 		all = append(all, lookup.Feature{Tool: tool})

@@ -184,6 +184,9 @@ func (s *staged) Apply(ctx context.Context) error {
 	a.forces.now.Store(s.force)
 	a.forces.zone.Set(s.force.options.Zone)
 	a.cast.main.Store(&main)
+	if a.outside.known != nil {
+		a.outside.known.EmbedderChanged()
+	}
 	c.take(s.next, s.all, s.trouble, s.docs, s.made)
 	a.gateway.Renew(gateOf(s.next), s.next.Tools.Timeouts)
 	c.own.SetWorld(s.tools.World)

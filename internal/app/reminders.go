@@ -105,16 +105,21 @@ func memoriesOf(ctx context.Context, a *App) *memory.Book {
 	if a.stored == nil {
 		return nil
 	}
-	price := func(service string, prompt, answer int) *int {
-		p, known := priceOf(a.base(), service)
-		cost := int(p.Tokens(providers.Usage{Prompt: prompt, Completion: answer})*1e6 + 0.5)
+	price := func(r memory.Run) *int {
+		p, known := priceOf(a.base(), r.Provider)
+		money := p.Tokens(providers.Usage{Prompt: r.Prompt, Completion: r.Answer})
+		if r.Vectors {
+			money = p.Embedding(r.Prompt)
+		}
+		cost := int(money*1e6 + 0.5)
 		if !known || cost == 0 && p != (config.Price{}) {
 			return nil
 		}
 		return &cost
 	}
+	kept := memories.New(a.stored.Memories, price)
 	book := memory.New(ctx, memory.Options{
-		Store: memories.New(a.stored.Memories, price), NewID: store.NewID, Flush: a.stored.Log.Flush, Log: a.log,
+		Store: kept, Vectors: kept, Embedder: func() providers.Embedder { return a.cast.main.Load().Embed }, NewID: store.NewID, Flush: a.stored.Log.Flush, Log: a.log,
 		Mode: func(o memory.Owner) memory.Mode {
 			p, _ := a.cast.Of(o.Device, o.Agent)
 			return p.memory

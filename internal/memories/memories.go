@@ -10,8 +10,8 @@ import (
 	"xiaozhi/store"
 )
 
-// Price tells what tokens of a model cost, in millionths of the currency; nil: it is not known.
-type Price func(model string, prompt, answer int) *int
+// Price tells what a run of reading a talk, or of making vectors, costs, in millionths of the currency; nil: it is not known.
+type Price func(r memory.Run) *int
 
 // Stored keeps memories in a table. Its methods may be called at any time.
 type Stored struct {
@@ -19,7 +19,10 @@ type Stored struct {
 	price Price
 }
 
-var _ memory.Store = Stored{}
+var (
+	_ memory.Store   = Stored{}
+	_ memory.Vectors = Stored{}
+)
 
 // New returns what keeps memories in a table.
 func New(table *store.Memories, price Price) Stored { return Stored{table, price} }
@@ -103,12 +106,41 @@ func (s Stored) Spent(ctx context.Context, r memory.Run) error {
 		DeviceID: r.Owner.Device, ConversationID: r.Talk, At: r.At, Took: r.Took, LLM: r.Provider, TokensIn: r.Prompt, TokensOut: r.Answer, Facts: r.Facts,
 	}
 	if s.price != nil && r.Provider != "" {
-		row.CostMicros = s.price(r.Provider, r.Prompt, r.Answer)
+		row.CostMicros = s.price(r)
 	}
 	if r.Err != nil {
 		row.Fault = r.Err.Error()
 	}
 	return s.table.Spent(ctx, r.Owner.Agent, row)
+}
+
+// Vectors implements [memory.Vectors].
+func (s Stored) Vectors(ctx context.Context, o memory.Owner, model string) (map[string][]byte, error) {
+	rows, err := s.table.Vectors(ctx, o.Device, o.Agent, model)
+	all := make(map[string][]byte, len(rows))
+	for _, r := range rows {
+		all[r.MemoryID] = r.Data
+	}
+	return all, err
+}
+
+// Unlike implements [memory.Vectors].
+func (s Stored) Unlike(ctx context.Context, model string, bytes int, after string, limit int) ([]memory.Fact, error) {
+	rows, err := s.table.Unlike(ctx, model, bytes, after, limit)
+	facts := make([]memory.Fact, len(rows))
+	for i, r := range rows {
+		facts[i] = FactOf(r.Memory, r.Agent)
+	}
+	return facts, err
+}
+
+// SetVectors implements [memory.Vectors].
+func (s Stored) SetVectors(ctx context.Context, model string, all []memory.Vector) error {
+	rows := make([]store.Vector, len(all))
+	for i, v := range all {
+		rows[i] = store.Vector{MemoryID: v.Fact, Text: v.Text, Data: v.Data}
+	}
+	return s.table.SetVectors(ctx, model, rows)
 }
 
 // unknown names what the table does not have as package memory does.

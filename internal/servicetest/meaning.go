@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Vector is what every fake that makes vectors makes of a text: of length 1, the same whenever it is asked, and near that
+// Vector returns the vector that every fake makes of a text: of length 1, the same whenever it is asked, and near that
 // of a text with the same parts of words, as models do that know subwords and nothing more. Each part counts at a place, and
 // with a sign, that its hash says.
 func Vector(text string, dims int) []float32 {

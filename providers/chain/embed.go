@@ -8,7 +8,7 @@ import (
 	"xiaozhi/providers"
 )
 
-// Embedder is what makes vectors, with a breaker. Its first member makes all of them: those of another one could not be
+// Embedder makes vectors, behind a breaker. Its first member makes all of them: those of another one could not be
 // compared with what is stored.
 type Embedder struct{ list[providers.Embedder] }
 

@@ -56,7 +56,7 @@ func New(s service.Section) (*LLM, error) {
 	return &LLM{generation.New(o, w), w}, nil
 }
 
-// address is where the server of a section is.
+// address returns that of the server of a section.
 func address(s service.Section) string {
 	at := strings.TrimRight(s.Address(nil, DefaultAddress), "/")
 	for _, end := range []string{"/chat", "/api", "/v1"} { // as other programs want it

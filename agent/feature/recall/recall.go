@@ -17,10 +17,11 @@ import (
 	"xiaozhi/mcp"
 	"xiaozhi/memory"
 	"xiaozhi/prompts"
+	"xiaozhi/providers"
 )
 
 // Feature joins conversations with what is remembered.
-type Feature struct{ Book *memory.Book }
+type Feature struct{ Engine memory.Engine }
 
 // Name is the name of its state, which it does not have.
 func (Feature) Name() string { return "recall" }
@@ -28,30 +29,32 @@ func (Feature) Name() string { return "recall" }
 // Attach makes the instance of a conversation. One with a device that is not known, or in private, remembers nothing.
 func (f Feature) Attach(h feature.Host, _ feature.State) feature.Instance {
 	s := h.Env().Session
-	return &recall{Host: h, book: f.Book, device: s.DeviceID, off: s.Unknown || s.Private, open: map[string]*memory.Profile{}}
+	return &recall{Host: h, engine: f.Engine, device: s.DeviceID, off: s.Unknown || s.Private, open: map[string]memory.Recollection{}}
 }
 
 const (
 	wait     = 30 * time.Millisecond // that a turn waits for what is remembered
+	search   = time.Second           // that somebody who asks what is remembered waits for a service that finds it
 	mostTold = 5                     // facts that are told at once
 )
 
 type recall struct {
 	feature.Host
 
-	book   *memory.Book
+	engine memory.Engine
 	device string
 	off    bool
 
 	mu    sync.Mutex
-	open  map[string]*memory.Profile // by agent
-	last  *memory.Fact               // that was remembered or told last in this conversation; nil: none was
+	open  map[string]memory.Recollection // by agent
+	last  *memory.Fact                   // that was remembered or told last in this conversation; nil: none was
 	ended bool
 }
 
 var (
 	_ feature.Noting   = (*recall)(nil)
 	_ feature.Handling = (*recall)(nil)
+	_ providers.Warmer = (*recall)(nil)
 )
 
 // Expects implements [feature.Instance].
@@ -63,10 +66,10 @@ func (r *recall) Detach() feature.State {
 	defer r.mu.Unlock()
 	r.ended = true
 	for _, p := range r.open {
-		r.book.Leave(p)
+		p.Close()
 	}
 	clear(r.open)
-	r.book.Left()
+	r.engine.Left()
 	return nil
 }
 
@@ -75,11 +78,11 @@ func (r *recall) mode(agent string) memory.Mode {
 	if r.off {
 		return memory.Nothing
 	}
-	return r.book.Mode(memory.Owner{Device: r.device, Agent: agent})
+	return r.engine.Mode(memory.Owner{Device: r.device, Agent: agent})
 }
 
 // profile returns what is known with an agent; nil: the conversation is over.
-func (r *recall) profile(agent string) *memory.Profile {
+func (r *recall) profile(agent string) memory.Recollection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -87,7 +90,7 @@ func (r *recall) profile(agent string) *memory.Profile {
 	}
 	p := r.open[agent]
 	if p == nil {
-		p = r.book.Open(memory.Owner{Device: r.device, Agent: agent})
+		p = r.engine.Open(memory.Owner{Device: r.device, Agent: agent})
 		r.open[agent] = p
 	}
 	return p
@@ -113,6 +116,14 @@ func (r *recall) Notes(ctx context.Context, agent, words string, lang text.Lang)
 		n.Found = prompts.MemoryFound.In(lang, "notes", known.Found)
 	}
 	return n
+}
+
+// Warm implements [providers.Warmer].
+func (r *recall) Warm(ctx context.Context) error {
+	if r.off {
+		return nil
+	}
+	return r.engine.Warm(ctx)
 }
 
 // Handler implements [feature.Handling].
@@ -152,11 +163,11 @@ func (r *recall) handle(from feature.Caller, args any) (think.Handled, error) {
 }
 
 // order does what is asked for.
-func (r *recall) order(ctx context.Context, from feature.Caller, a mcp.MemoryArgs, p *memory.Profile, agent string) (think.Handled, error) {
+func (r *recall) order(ctx context.Context, from feature.Caller, a mcp.MemoryArgs, p memory.Recollection, agent string) (think.Handled, error) {
 	owner := memory.Owner{Device: r.device, Agent: agent}
 	switch a.Action {
 	case mcp.MemoryRemember:
-		f, known, err := r.book.Remember(ctx, memory.Fact{Owner: owner, Text: a.Text, Lang: from.Lang})
+		f, known, err := r.engine.Remember(ctx, memory.Fact{Owner: owner, Text: a.Text, Lang: from.Lang})
 		switch {
 		case errors.Is(err, memory.ErrEmpty):
 			return think.Handled{Result: message.In(from.Lang, "agent/memory-empty"), Again: true}, nil
@@ -178,13 +189,13 @@ func (r *recall) order(ctx context.Context, from feature.Caller, a mcp.MemoryArg
 		case f == nil:
 			return r.say(from, prompts.MemoryUnknown), nil
 		}
-		if err := r.book.Forget(ctx, owner, f.ID); err != nil && !errors.Is(err, memory.ErrUnknown) {
+		if err := r.engine.Forget(ctx, owner, f.ID); err != nil && !errors.Is(err, memory.ErrUnknown) {
 			return think.Handled{}, err
 		}
 		r.mention(nil)
 		return r.say(from, prompts.MemoryForgot, "fact", f.Spoken()), nil
 	case mcp.MemoryForgetAll:
-		n, err := r.book.ForgetAll(ctx, memory.Owner{Device: r.device})
+		n, err := r.engine.ForgetAll(ctx, memory.Owner{Device: r.device})
 		if err != nil {
 			return think.Handled{}, err
 		}
@@ -194,14 +205,16 @@ func (r *recall) order(ctx context.Context, from feature.Caller, a mcp.MemoryArg
 }
 
 // tell says what is remembered about something, or at all.
-func (r *recall) tell(ctx context.Context, from feature.Caller, about string, p *memory.Profile) (think.Handled, error) {
+func (r *recall) tell(ctx context.Context, from feature.Caller, about string, p memory.Recollection) (think.Handled, error) {
 	k, err := p.Known(ctx)
 	if err != nil {
 		return think.Handled{}, err
 	}
 	facts := k.Facts
-	if about != "" {
-		found, err := p.Find(ctx, about, mostTold)
+	if memory.Names(about) { // models also ask about "the user"
+		limited, cancel := context.WithTimeout(ctx, search)
+		defer cancel()
+		found, err := p.Find(limited, about, mostTold)
 		if err != nil {
 			return think.Handled{}, err
 		}
@@ -237,11 +250,11 @@ func (r *recall) lastOne() *memory.Fact {
 }
 
 // meant finds the fact that words name; without any, the one that was spoken of last. nil: there is none.
-func (r *recall) meant(ctx context.Context, words string, p *memory.Profile) (*memory.Fact, error) {
+func (r *recall) meant(ctx context.Context, words string, p memory.Recollection) (*memory.Fact, error) {
 	if words == "" {
 		return r.lastOne(), nil
 	}
-	found, err := p.Find(ctx, words, 1)
+	found, err := p.Named(ctx, words, 1) // what only means something alike may be another thing: it would be gone
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
