@@ -62,8 +62,9 @@ func (x *index) find(query string, most int) []hit {
 	return hits[:min(most, len(hits))]
 }
 
-// rankPart is the usual constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009).
-const rankPart = 60
+// rankPart is the constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): less than their 60, so that the best of one
+// way goes before what is in the middle of both. TestQuestions tells the difference.
+const rankPart = 10
 
 // fuse joins what was found by words with what was found by meaning, the best first. at gives the places of facts by their ids.
 func fuse(words []hit, meant []near, at map[string]int) []int {
