@@ -33,6 +33,9 @@ func (s *Store) Forget(ctx context.Context, deviceID string) (recordings []strin
 		if _, err := execIn(ctx, tx, "UPDATE audit SET object = NULL WHERE object = $1", deviceID); err != nil {
 			return err
 		}
+		if _, err := execIn(ctx, tx, "UPDATE memory_places SET gone = TRUE WHERE device_id = $1 AND what = ''", deviceID); err != nil {
+			return err
+		}
 		_, err = execIn(ctx, tx, "DELETE FROM devices WHERE id = $1", deviceID)
 		return err
 	})

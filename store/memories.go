@@ -62,6 +62,7 @@ type MemoryChange struct {
 	Most     int               // facts that hold; of more the least certain and then the oldest are deleted
 	Talk     string            // "": none was read
 	Learned  int               // up to which turn it was
+	Give     bool              // a service is to be given its turns, too
 }
 
 // Write writes a change. A device that is not known is [ErrNotFound].
@@ -102,6 +103,9 @@ func (t *Memories) Write(ctx context.Context, c MemoryChange) error {
 		}
 		if c.Talk != "" {
 			do("UPDATE conversations SET learned = $1 WHERE id = $2", c.Learned, c.Talk)
+			if !c.Give {
+				do("UPDATE conversations SET given = $1 WHERE id = $2", c.Learned, c.Talk)
+			}
 		}
 		return err
 	})
@@ -160,7 +164,7 @@ func (t *Memories) DeleteAll(ctx context.Context, deviceID, agent string) (facts
 		if _, err := execIn(ctx, tx, "DELETE FROM memories WHERE "+where, args...); err != nil {
 			return err
 		}
-		_, err := execIn(ctx, tx, "UPDATE conversations SET learned = turns WHERE "+where+" AND turns > learned", args...)
+		_, err := execIn(ctx, tx, "UPDATE conversations SET learned = turns, given = turns WHERE "+where+" AND (turns > learned OR turns > given)", args...)
 		return err
 	})
 	if err != nil {
@@ -186,6 +190,58 @@ func (u *Unread) fields() []any {
 func (t *Memories) Unread(ctx context.Context, limit int) ([]Unread, error) {
 	return list[Unread](ctx, t.db.read, "SELECT c.id, c.device_id, c.learned, c.turns, COALESCE((SELECT MAX(at) FROM turns WHERE conversation_id = c.id), c.began_at) "+
 		"FROM conversations c WHERE c.turns > c.learned ORDER BY c.began_at, c.id LIMIT $1", limit)
+}
+
+// Ungiven lists conversations of which a service was not given all turns that were read, the oldest first. Learned is
+// up to which turn it was given them, Turns up to which it is to be.
+func (t *Memories) Ungiven(ctx context.Context, limit int) ([]Unread, error) {
+	return list[Unread](ctx, t.db.read, "SELECT c.id, c.device_id, c.given, c.learned, c.began_at FROM conversations c WHERE c.learned > c.given ORDER BY c.began_at, c.id LIMIT $1", limit)
+}
+
+// Given says up to which turn a service was given a conversation.
+func (t *Memories) Given(ctx context.Context, conversationID string, turn int) error {
+	_, err := t.db.exec(ctx, "UPDATE conversations SET given = $1 WHERE id = $2", turn, conversationID)
+	return err
+}
+
+// Place is something that a memory service keeps.
+type Place struct {
+	Service  string
+	DeviceID string
+	Agent    string // slug
+	What     string // of it: a fact, a talk; "": all
+	Gone     bool   // it is to be deleted there
+	At       time.Time
+}
+
+const placeColumns = "service, device_id, agent, what, gone, at"
+
+func (p *Place) fields() []any {
+	return []any{text{&p.Service}, text{&p.DeviceID}, text{&p.Agent}, text{&p.What}, flag{&p.Gone}, stamp{&p.At}}
+}
+
+// Put notes that a service keeps something, or is to delete it.
+func (t *Memories) Put(ctx context.Context, p Place) error {
+	p.At = orNow(p.At, t.db.clock)
+	_, err := t.db.exec(ctx, insert("memory_places", placeColumns)+" ON CONFLICT (service, device_id, agent, what) DO UPDATE SET gone = excluded.gone, at = excluded.at", p.fields()...)
+	return err
+}
+
+// Leave says that a service is to delete all that it keeps of a device.
+func (t *Memories) Leave(ctx context.Context, service, deviceID string) error {
+	_, err := t.db.exec(ctx, "UPDATE memory_places SET gone = TRUE WHERE service = $1 AND device_id = $2 AND what = ''", service, deviceID)
+	return err
+}
+
+// Places lists what a service is to delete, the oldest first.
+func (t *Memories) Places(ctx context.Context, service string) ([]Place, error) {
+	return list[Place](ctx, t.db.read, "SELECT "+placeColumns+" FROM memory_places WHERE service = $1 AND gone ORDER BY at, device_id, agent, what LIMIT 1000", service)
+}
+
+// Left says that a service has deleted something. With all of an owner go its parts.
+func (t *Memories) Left(ctx context.Context, p Place) error {
+	_, err := t.db.exec(ctx, "DELETE FROM memory_places WHERE service = $1 AND device_id = $2 AND agent = $3 AND (what = $4 OR $4 = '')", p.Service, p.DeviceID, p.Agent, p.What)
+	return err
 }
 
 // SaidTurn is what was said in a turn.

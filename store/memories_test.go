@@ -117,6 +117,17 @@ func TestUnreadTalks(t *testing.T) {
 		if open, err := s.Memories.Unread(ctx, 5); err != nil || len(open) != 1 || open[0].Learned != 2 || open[0].Turns != 3 {
 			t.Errorf("%+v %v", open, err)
 		}
+		// Of a talk of which a turn was deleted, what comes is read.
+		want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "a", Talk: "c", Learned: 3, Add: []Memory{{ID: "f", Kind: FactMemory, Text: "x", TurnID: said[0].ID, At: at(1)}}}), nil)
+		want(t, s.DeleteTurn(ctx, said[0].ID), nil)
+		if of, err := s.Memories.Of(ctx, "m", "a"); err != nil || len(of) != 0 {
+			t.Errorf("what was learned from the turn is still known: %+v %v", of, err)
+		}
+		put("c", 4, "four")
+		want(t, s.Log.Flush(ctx), nil)
+		if open, err := s.Memories.Unread(ctx, 5); err != nil || len(open) != 1 {
+			t.Errorf("%+v %v", open, err)
+		}
 		cost := 7
 		want(t, s.Memories.Spent(ctx, "a", MemoryRun{DeviceID: "m", ConversationID: "c", At: at(1), Took: time.Second, LLM: "x", TokensIn: 10, TokensOut: 3, CostMicros: &cost}), nil)
 		rows, err := s.Turns.Costs(ctx, CostQuery{From: at(0), To: at(100)})
@@ -183,5 +194,95 @@ func TestVectors(t *testing.T) {
 		of("m", "a", "x")
 		want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "b", Add: []Memory{{ID: "5", Kind: FactMemory, Text: "likes ale", At: at(3)}}, Replace: map[string]string{"3": "5"}}), nil)
 		of("m", "b", "x") // it holds no more
+	})
+}
+
+// TestPlaces: what a service keeps, and what it is to delete, is known until it has deleted it, also after the device is forgotten; it is given what was
+// read and not what was said before.
+func TestPlaces(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		put := func(agent, what string, gone bool) {
+			t.Helper()
+			want(t, s.Memories.Put(ctx, Place{Service: "x", DeviceID: "m", Agent: agent, What: what, Gone: gone, At: at(len(agent + what))}), nil)
+		}
+		gone := func(service string, expected ...string) {
+			t.Helper()
+			all, err := s.Memories.Places(ctx, service)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range all {
+				got = append(got, p.DeviceID+p.Agent+p.What)
+			}
+			same(t, got, expected)
+		}
+		put("a", "", false)
+		put("bb", "", false)
+		put("a", "", false) // once more
+		gone("x")
+		put("a", "fact", true)
+		gone("x", "mafact")
+		gone("y")
+		want(t, s.Memories.Left(ctx, Place{Service: "x", DeviceID: "m", Agent: "a", What: "fact"}), nil)
+		gone("x")
+		want(t, s.Memories.Leave(ctx, "y", "m"), nil)
+		gone("x")
+		want(t, s.Memories.Leave(ctx, "x", "m"), nil)
+		gone("x", "ma", "mbb")
+		put("a", "fact", true)
+		want(t, s.Memories.Left(ctx, Place{Service: "x", DeviceID: "m", Agent: "a"}), nil) // with its parts
+		gone("x", "mbb")
+		put("a", "", false)
+		if _, err := s.Forget(ctx, "m"); err != nil {
+			t.Fatal(err)
+		}
+		gone("x", "ma", "mbb")
+	})
+}
+
+func TestUngiven(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		say := func(talk string, seq int) {
+			t.Helper()
+			s.Log.Put(&Entry{Conversation: Conversation{ID: talk, DeviceID: "m", BeganAt: at(0)}, Agent: "a", Turn: Turn{ID: NewID(), Seq: seq, At: at(seq), Kind: "user", Cause: "done", Heard: "x"}})
+			want(t, s.Log.Flush(ctx), nil)
+		}
+		ungiven := func(expected ...Unread) {
+			t.Helper()
+			got, err := s.Memories.Ungiven(ctx, 9)
+			if err != nil || len(got) != len(expected) {
+				t.Fatalf("%+v %v, want %+v", got, err, expected)
+			}
+			for i := range got {
+				if got[i].ID != expected[i].ID || got[i].Learned != expected[i].Learned || got[i].Turns != expected[i].Turns {
+					t.Errorf("%+v, want %+v", got, expected)
+				}
+			}
+		}
+		read := func(talk string, learned int, give bool) {
+			t.Helper()
+			want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "a", Talk: talk, Learned: learned, Give: give}), nil)
+		}
+		say("c", 1)
+		ungiven() // nobody has read it
+		read("c", 1, false)
+		ungiven() // there was no service
+		say("c", 2)
+		say("c", 3)
+		read("c", 3, true)
+		ungiven(Unread{ID: "c", Learned: 1, Turns: 3})
+		want(t, s.Memories.Given(ctx, "c", 3), nil)
+		ungiven()
+		say("d", 1)
+		read("d", 1, true)
+		if _, err := s.Memories.DeleteAll(ctx, "m", ""); err != nil {
+			t.Fatal(err)
+		}
+		ungiven() // what is forgotten goes nowhere any more
 	})
 }

@@ -251,7 +251,7 @@ func (s *Store) DeleteTalk(ctx context.Context, id string) error {
 	return s.db.empty(ctx)
 }
 
-// DeleteTurn deletes a turn, and its talk if that has no other one. When it returns nil, none of these words is left in the
+// DeleteTurn deletes a turn with what was learned from it, and its talk if that has no other one. When it returns nil, none of these words is left in the
 // files of SQLite. The caller deletes its recordings. [ErrNotFound] if there is none.
 func (s *Store) DeleteTurn(ctx context.Context, id string) error {
 	err := s.db.change(ctx, func(tx *sql.Tx) error {
@@ -259,10 +259,16 @@ func (s *Store) DeleteTurn(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := execIn(ctx, tx, "DELETE FROM turns WHERE id = $1", id); err != nil {
-			return err
+		for _, query := range []string{"DELETE FROM memories WHERE turn_id = $1", "DELETE FROM turns WHERE id = $1"} {
+			if _, err := execIn(ctx, tx, query, id); err != nil {
+				return err
+			}
 		}
 		if _, err := execIn(ctx, tx, "UPDATE conversations SET turns = (SELECT COUNT(*) FROM turns WHERE conversation_id = $1) WHERE id = $1", of.s); err != nil {
+			return err
+		}
+		if _, err := execIn(ctx, tx, "UPDATE conversations SET learned = CASE WHEN learned > turns THEN turns ELSE learned END, "+ // else what comes is not read
+			"given = CASE WHEN given > turns THEN turns ELSE given END WHERE id = $1", of.s); err != nil {
 			return err
 		}
 		_, err = execIn(ctx, tx, "DELETE FROM conversations WHERE id = $1 AND turns = 0", of.s)
