@@ -23,6 +23,8 @@ const (
 	Vision   Role = "vision"
 	Realtime Role = "realtime"
 	Embed    Role = "embed" // it makes vectors of what is remembered
+
+	Voiceprint Role = "voiceprint"
 )
 
 // Section holds the settings of one service, whatever its kind. A zero value
@@ -196,6 +198,8 @@ type Kind struct {
 	TTS      func(Section) (providers.TTS, error)
 	Realtime func(Section) (providers.Duplex, error)
 	Embed    func(Section) (providers.Embedder, error)
+
+	Voiceprint func(Section) (providers.Voiceprint, error)
 	// ListVoices asks the service for its voices; nil: those in Voices are all that is known.
 	ListVoices VoiceLister
 }
@@ -228,6 +232,9 @@ func (k Kind) Roles() []Role {
 	}
 	if k.Embed != nil {
 		out = append(out, Embed)
+	}
+	if k.Voiceprint != nil {
+		out = append(out, Voiceprint)
 	}
 	return out
 }
