@@ -17,6 +17,7 @@ import (
 
 	"xiaozhi/internal/models"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/sherpa"
 	"xiaozhi/providers/sherpa/modelfile"
 )
@@ -232,12 +233,12 @@ func tryModel(ctx context.Context, flags *flag.FlagSet, args []string, stderr io
 	var o sherpa.Options
 	flags.StringVar(&o.Library, "library", "", "")
 	flags.StringVar(&o.Language, "language", "", "")
-	voice := flags.Bool("voice", false, "")
+	role := flags.String("role", "", "")
 	if err := flags.Parse(args); err != nil || flags.NArg() != 1 {
 		return 2
 	}
 	o.Model = flags.Arg(0)
-	if err := sherpa.Try(ctx, o, *voice); err != nil {
+	if err := sherpa.Try(ctx, o, service.Role(*role)); err != nil {
 		fmt.Fprintln(stderr, err)
 		return 1
 	}

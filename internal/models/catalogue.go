@@ -153,8 +153,8 @@ func (e Entry) check() error {
 	switch {
 	case !name.MatchString(e.Name):
 		return errors.New("a name has small letters, digits, - and . and begins with one of the first two")
-	case e.Role != "asr" && e.Role != "tts" && e.Role != "library":
-		return fmt.Errorf("role %q: want asr, tts or library", e.Role)
+	case !slices.Contains([]string{"asr", "tts", "voiceprint", "library"}, e.Role):
+		return fmt.Errorf("role %q: want asr, tts, voiceprint or library", e.Role)
 	case len(e.Parts) == 0:
 		return errors.New("it has no parts")
 	}

@@ -26,6 +26,7 @@ const (
 var (
 	recognizers = []string{"zipformer-zh", "zipformer-zh-en", "zipformer-small-zh-en", "paraformer-zh-en", "sensevoice", "whisper-base"}
 	speakers    = []string{"matcha-zh-en", "melo-zh-en", "kokoro-zh-en", "matcha-zh"}
+	voiceprints = []string{"campplus-zh-en", "campplus-zh", "eres2netv2-zh", "resnet34-en"}
 )
 
 // Kind describes sherpa-onnx on this machine. A model is the name of a folder in the folder of models, or a path;
@@ -33,20 +34,29 @@ var (
 func Kind() service.Kind {
 	return service.Kind{
 		Type: "sherpa", Title: "sherpa-onnx", Free: true,
-		Models: map[service.Role][]string{service.ASR: recognizers, service.TTS: speakers},
+		Models: map[service.Role][]string{service.ASR: recognizers, service.TTS: speakers, service.Voiceprint: voiceprints},
 		More: []service.Setting{
 			{Name: "library"}, {Name: "folder"}, {Name: "language"},
-			{Name: "decoders", Type: service.Number}, {Name: "threads", Type: service.Number},
+			{Name: "decoders", Type: service.Number}, {Name: "threads", Type: service.Number}, {Name: "threshold", Type: service.Number},
 		},
 		ASR: func(s service.Section) (providers.ASR, error) {
 			o := optionsOf(s, service.ASR)
-			o.Try = elsewhere(o, false)
+			o.Try = elsewhere(o, service.ASR)
 			return orNil(New(o))
 		},
 		TTS: func(s service.Section) (providers.TTS, error) {
 			o := optionsOf(s, service.TTS)
-			o.Try = elsewhere(o, true)
+			o.Try = elsewhere(o, service.TTS)
 			v, err := NewVoice(o)
+			if err != nil {
+				return nil, err
+			}
+			return v, nil
+		},
+		Voiceprint: func(s service.Section) (providers.Voiceprint, error) {
+			o := optionsOf(s, service.Voiceprint)
+			o.Try = elsewhere(o, service.Voiceprint)
+			v, err := NewVoiceprint(o)
 			if err != nil {
 				return nil, err
 			}
@@ -60,7 +70,7 @@ func Kind() service.Kind {
 func here(s service.Section, role service.Role) bool {
 	o := optionsOf(s, role)
 	m, err := modelfile.Find(o.Model)
-	return err == nil && m.Kind.Speaks() == (role == service.TTS) && o.Library != "" && exists(o.Library)
+	return err == nil && plays(m, role) && o.Library != "" && exists(o.Library)
 }
 
 // listSpeakers lists the speakers of a section's voice: by name where the model tells their names, else by number.
@@ -102,11 +112,11 @@ func optionsOf(s service.Section, role service.Role) Options {
 	o := Options{
 		Name: s.Name, Model: s.Model(role, ""), Library: s.Text("library", ""), Language: s.Text("language", ""),
 		Decoders: int(s.Number("decoders", 0)), Threads: int(s.Number("threads", 0)), Speed: s.Speed, Log: s.Log,
-		Speaker: s.Voices[""], Choose: func(req providers.TTSRequest) string { return s.Voice(req, "") },
+		Speaker: s.Voices[""], Threshold: s.Number("threshold", 0), Choose: func(req providers.TTSRequest) string { return s.Voice(req, "") },
 	}
 	switch {
 	case o.Model == "":
-		o.Model = first(folder, role == service.TTS)
+		o.Model = first(folder, role)
 	case !strings.ContainsRune(o.Model, filepath.Separator):
 		o.Model = filepath.Join(folder, o.Model)
 	}
@@ -116,12 +126,9 @@ func optionsOf(s service.Section, role service.Role) Options {
 	return o
 }
 
-// first returns the folder of the first model of a sort, or that of the one that would be fetched.
-func first(folder string, speaks bool) string {
-	order := recognizers
-	if speaks {
-		order = speakers
-	}
+// first returns the folder of the first model for a role, or that of the one that would be fetched.
+func first(folder string, role service.Role) string {
+	order := map[service.Role][]string{service.ASR: recognizers, service.TTS: speakers, service.Voiceprint: voiceprints}[role]
 	names := slices.Clone(order)
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {
@@ -130,7 +137,7 @@ func first(folder string, speaks bool) string {
 		}
 	}
 	for _, name := range names {
-		if m, err := modelfile.Find(filepath.Join(folder, name)); err == nil && m.Kind.Speaks() == speaks {
+		if m, err := modelfile.Find(filepath.Join(folder, name)); err == nil && plays(m, role) {
 			return m.Dir
 		}
 	}

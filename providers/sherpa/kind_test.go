@@ -99,17 +99,20 @@ func TestKind(t *testing.T) {
 func TestTryItself(t *testing.T) {
 	t.Parallel()
 	lib := sherpatest.NewLibrary(t)
-	for _, kind := range []modelfile.Kind{modelfile.Transducer, modelfile.SenseVoice, modelfile.VITS} {
+	roles := []service.Role{service.ASR, service.TTS, service.Voiceprint}
+	for kind, role := range map[modelfile.Kind]service.Role{modelfile.Transducer: roles[0], modelfile.SenseVoice: roles[0], modelfile.VITS: roles[1], modelfile.Speaker: roles[2]} {
 		o := sherpa.Options{Library: lib.File, Model: sherpatest.Model(t, kind)}
-		if err := sherpa.Try(t.Context(), o, kind.Speaks()); err != nil {
+		if err := sherpa.Try(t.Context(), o, role); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
-		if err := sherpa.Try(t.Context(), o, !kind.Speaks()); err == nil {
-			t.Errorf("%s plays both roles", kind)
+		for _, other := range roles {
+			if err := sherpa.Try(t.Context(), o, other); err == nil && other != role {
+				t.Errorf("%s plays the role %s too", kind, other)
+			}
 		}
 	}
 	lib.Set("mute", 1)
-	if err := sherpa.Try(t.Context(), sherpa.Options{Library: lib.File, Model: sherpatest.Model(t, modelfile.VITS)}, true); err != nil {
+	if err := sherpa.Try(t.Context(), sherpa.Options{Library: lib.File, Model: sherpatest.Model(t, modelfile.VITS)}, service.TTS); err != nil {
 		t.Errorf("a voice that does not know the signs: %v", err)
 	}
 	if live := lib.Get("live"); live != 0 {
@@ -123,9 +126,9 @@ func TestTryItself(t *testing.T) {
 func TestTryElsewhere(t *testing.T) {
 	for script, want := range map[string]string{
 		"exit 0": "",
-		"echo \"'T' does not exist in the metadata\" >&2; exit 255":                                  "'T' does not exist in the metadata",
-		"echo what: bad file >&2; echo SIGABRT: abort >&2; echo goroutine 1 >&2; kill -6 $$":         "what: bad file",
-		"[ \"$1 $2 $3 $5 $6 $7\" = 'models try --library=lib.so --voice -- dir' ] || exit 1; exit 0": "",
+		"echo \"'T' does not exist in the metadata\" >&2; exit 255":                                     "'T' does not exist in the metadata",
+		"echo what: bad file >&2; echo SIGABRT: abort >&2; echo goroutine 1 >&2; kill -6 $$":            "what: bad file",
+		"[ \"$1 $2 $3 $5 $6 $7\" = 'models try --library=lib.so --role=tts -- dir' ] || exit 1; exit 0": "",
 		"exec sleep 5": "deadline",
 	} {
 		program := filepath.Join(t.TempDir(), "program")
@@ -137,7 +140,7 @@ func TestTryElsewhere(t *testing.T) {
 			cancel()
 			ctx, cancel = context.WithTimeout(t.Context(), 1e10)
 		}
-		err := sherpa.TryBy(program, sherpa.Options{Library: "lib.so", Model: "dir"}, true)(ctx)
+		err := sherpa.TryBy(program, sherpa.Options{Library: "lib.so", Model: "dir"}, service.TTS)(ctx)
 		cancel()
 		switch {
 		case want == "" && err != nil, want == "deadline" && err != context.DeadlineExceeded: //nolint:errorlint // unchanged

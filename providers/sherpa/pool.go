@@ -8,67 +8,65 @@ import (
 	"xiaozhi/providers/sherpa/internal/capi"
 )
 
-// loader holds one recogniser for all utterances, and a bounded number of them at a time. It is loaded when it
+// loader holds one model for all that is heard, and a bounded number of users at a time. It is loaded when it
 // is first needed.
-type loader struct {
-	load  func(context.Context) (hearing, error)
+type loader[T interface{ Free() }] struct {
+	load  func(context.Context) (T, error)
 	slots chan struct{} // taken by those who hear
 	turn  chan struct{} // taken by who loads
 
 	mu      sync.Mutex
-	loaded  hearing // nil: not loaded
+	loaded  *T // nil: not loaded
 	users   int
 	retired bool
 }
 
-func newLoader(size int, load func(context.Context) (hearing, error)) *loader {
-	return &loader{load: load, slots: make(chan struct{}, size), turn: make(chan struct{}, 1)}
+func newLoader[T interface{ Free() }](size int, load func(context.Context) (T, error)) *loader[T] {
+	return &loader[T]{load: load, slots: make(chan struct{}, size), turn: make(chan struct{}, 1)}
 }
 
 // acquire waits for a place, first come, first served, and for the model. It must be released.
-func (l *loader) acquire(ctx context.Context) (hearing, error) {
+func (l *loader[T]) acquire(ctx context.Context) (model T, err error) {
 	select {
 	case l.slots <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return model, ctx.Err()
 	}
-	h, err := l.get(ctx)
-	if err != nil {
+	if model, err = l.get(ctx); err != nil {
 		<-l.slots
 	}
-	return h, err
+	return model, err
 }
 
 // get returns the model, and loads it if need be.
-func (l *loader) get(ctx context.Context) (hearing, error) {
+func (l *loader[T]) get(ctx context.Context) (model T, err error) {
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return model, ctx.Err()
 	}
 	defer func() { <-l.turn }()
 	l.mu.Lock()
-	h := l.loaded
-	if h != nil {
+	loaded := l.loaded
+	if loaded != nil {
 		l.users++
 	}
 	l.mu.Unlock()
-	if h != nil {
-		return h, nil
+	if loaded != nil {
+		return *loaded, nil
 	}
-	h, err := l.load(ctx)
-	if err != nil {
-		return nil, err
+	if model, err = l.load(ctx); err != nil {
+		return model, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.loaded = h
+	l.loaded = &model
 	l.users++
-	return h, nil
+	return model, nil
 }
 
 // release gives back what acquire lent.
-func (l *loader) release() {
+func (l *loader[T]) release() {
 	l.mu.Lock()
 	l.users--
 	l.sweep()
@@ -77,7 +75,7 @@ func (l *loader) release() {
 }
 
 // retire frees the model as soon as nobody uses it, from now on.
-func (l *loader) retire() {
+func (l *loader[T]) retire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.retired = true
@@ -85,9 +83,9 @@ func (l *loader) retire() {
 }
 
 // sweep frees a retired model that nobody uses. mu is held.
-func (l *loader) sweep() {
+func (l *loader[T]) sweep() {
 	if l.retired && l.users == 0 && l.loaded != nil {
-		l.loaded.Free()
+		(*l.loaded).Free()
 		l.loaded = nil
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/providertest"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/sherpa"
 )
 
@@ -105,6 +107,19 @@ func TestRealVoices(t *testing.T) {
 	}
 }
 
+// TestRealVoiceprint tells tones apart with a tiny model, which looks at the colour of a voice only.
+func TestRealVoiceprint(t *testing.T) {
+	v, err := sherpa.NewVoiceprint(realOptions(t, "speaker"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if v.Scale().Model != "tiny/80" {
+		t.Errorf("model %s", v.Scale().Model)
+	}
+	providertest.KnowsVoices(t.Context(), t, v)
+}
+
 // TestRealMany hears many utterances at once with one model, some of which are given up, and loads and frees models
 // over and over: the memory of the process stays.
 func TestRealMany(t *testing.T) {
@@ -138,8 +153,8 @@ func TestRealMany(t *testing.T) {
 	}
 	var before int
 	for i := range 60 {
-		for _, model := range []string{"sensevoice", "zipformer", "matcha"} {
-			if err := sherpa.Try(t.Context(), realOptions(t, model), model == "matcha"); err != nil {
+		for model, role := range map[string]service.Role{"sensevoice": service.ASR, "zipformer": service.ASR, "matcha": service.TTS, "speaker": service.Voiceprint} {
+			if err := sherpa.Try(t.Context(), realOptions(t, model), role); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,7 +1,7 @@
 // Package sherpa recognises and speaks offline with sherpa-onnx, whose shared library is opened at run time, and
 // with models that the owner puts there: streaming transducers (zipformer) and paraformers, which give partial
 // transcripts while speech goes on; SenseVoice, Paraformer and Whisper, which hear whole utterances; VITS, Matcha
-// and Kokoro voices.
+// and Kokoro voices; and models of 3D-Speaker, WeSpeaker and NeMo, which tell people apart.
 //
 // The library computes in our process and cannot be interrupted. A call ends with its context all the same; what
 // the library is at is finished behind it, on a goroutine that Close waits for, and keeps its place so long.
@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"xiaozhi/providers"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/sherpa/internal/capi"
 	"xiaozhi/providers/sherpa/modelfile"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	// Choose returns the speaker for a request; nil: the one that it names. One that the model does not have is passed over.
 	Choose func(req providers.TTSRequest) string
 	Speed  float64 // 1 is normal; 0 is 1
+	// Threshold is the score from which on two voices are taken for one; 0 is 0.5.
+	Threshold float64
 	// Try loads the model elsewhere before it is loaded here for the first time, and tells what came of it: the
 	// library ends the process on a model that it does not like. nil: nobody tries.
 	Try func(ctx context.Context) error
@@ -61,6 +64,8 @@ func (o Options) complete() (Options, error) {
 		return o, fmt.Errorf("threads %d: want 1 to %d", o.Threads, maxDecoders)
 	case o.Speed < 0.25 || o.Speed > 4:
 		return o, fmt.Errorf("speed %g: want 0.25 to 4", o.Speed)
+	case o.Threshold < 0 || o.Threshold > 1:
+		return o, fmt.Errorf("threshold %g: want 0 to 1", o.Threshold)
 	case o.Model == "":
 		return o, errors.New("no model is set")
 	}
@@ -72,13 +77,25 @@ const maxDecoders = 64
 // errClosed ends the streams of what is closed.
 var errClosed = errors.New("it was closed")
 
-// open finds the model and opens the library. speaks says which of the two sorts of models is wanted.
-func open(o Options, speaks bool) (modelfile.Model, *capi.Library, error) {
+// plays reports whether a model can do a role.
+func plays(m modelfile.Model, role service.Role) bool {
+	switch role {
+	case service.TTS:
+		return m.Kind.Speaks()
+	case service.Voiceprint:
+		return m.Kind == modelfile.Speaker
+	default:
+		return m.Kind.Hears()
+	}
+}
+
+// open finds the model of a role and opens the library.
+func open(o Options, role service.Role) (modelfile.Model, *capi.Library, error) {
 	m, err := modelfile.Find(o.Model)
 	if err != nil {
 		return m, nil, err
 	}
-	if m.Kind.Speaks() != speaks {
+	if !plays(m, role) {
 		return m, nil, &modelfile.Problem{Fault: modelfile.WrongRole, File: o.Model, Detail: string(m.Kind)}
 	}
 	lib, err := openLibrary(o.Library)
@@ -125,7 +142,7 @@ type Recognizer struct {
 	log    *slog.Logger
 	kind   modelfile.Kind
 	found  string // model and library
-	loader *loader
+	loader *loader[hearing]
 	work   sync.WaitGroup // the goroutines of open streams
 
 	mu     sync.Mutex
@@ -141,7 +158,7 @@ func New(o Options) (*Recognizer, error) {
 		return nil, &providers.Error{Provider: o.Name, Op: "open", Kind: providers.BadRequest, Err: err}
 	}
 	r := &Recognizer{name: o.Name, log: o.Log, open: map[*stream]struct{}{}}
-	m, lib, err := open(o, false)
+	m, lib, err := open(o, service.ASR)
 	if err != nil {
 		return nil, r.failed("open", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/providers"
+	"xiaozhi/providers/service"
 	"xiaozhi/providers/sherpa/internal/capi"
 	"xiaozhi/providers/sherpa/modelfile"
 )
@@ -54,7 +55,7 @@ func NewVoice(o Options) (*Voice, error) {
 	if err != nil {
 		return nil, &providers.Error{Provider: o.Name, Op: "open", Kind: providers.BadRequest, Err: err}
 	}
-	m, lib, err := open(o, true)
+	m, lib, err := open(o, service.TTS)
 	if err != nil {
 		return nil, failed(o.Name, "open", err)
 	}

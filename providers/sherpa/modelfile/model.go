@@ -25,10 +25,14 @@ const (
 	VITS                Kind = "vits"
 	Matcha              Kind = "matcha"
 	Kokoro              Kind = "kokoro"
+	Speaker             Kind = "speaker" // tells people apart
 )
 
-// Speaks reports whether a model of the kind is a voice; the others recognise.
+// Speaks reports whether a model of the kind is a voice.
 func (k Kind) Speaks() bool { return k == VITS || k == Matcha || k == Kokoro }
+
+// Hears reports whether a model of the kind recognises speech.
+func (k Kind) Hears() bool { return k != "" && k != Speaker && !k.Speaks() }
 
 // Streams reports whether a model of the kind recognises while speech goes on.
 func (k Kind) Streams() bool { return k == Transducer || k == StreamingParaformer }
@@ -144,6 +148,13 @@ var (
 	whisperKeys          = []string{"n_mels", "n_text_layer", "n_text_ctx", "n_text_state", "n_vocab", "sot", "eot", "blank_id", "translate", "transcribe", "is_multilingual", "no_timestamps", "no_speech", "sot_sequence"}
 )
 
+// speakerKeys are those of models that tell people apart, by the framework that they say they are of.
+var speakerKeys = map[string][]string{
+	"wespeaker":  {"sample_rate", "normalize_samples", "language"},
+	"3d-speaker": {"sample_rate", "normalize_samples", "language"},
+	"nemo":       {"sample_rate", "feat_dim", "window_size_ms", "window_stride_ms", "language"},
+}
+
 // single completes a model of one network, and a voice with its vocoder.
 func (f *folder) single(m *Model) error {
 	n, err := readNetwork(m.Network)
@@ -164,6 +175,13 @@ func (f *folder) single(m *Model) error {
 		}
 	case n.has("n_speakers") && n.has("sample_rate"):
 		return f.voice(m)
+	case n.has("output_dim") && n.has("framework"):
+		m.Kind = Speaker
+		need, known := speakerKeys[n.metadata["framework"]]
+		if !known {
+			return &Problem{Fault: NoModel, File: m.Dir, Detail: n.metadata["framework"]}
+		}
+		return lacks(m.Network, n.metadata, need...)
 	case len(n.metadata) == 0:
 		return &Problem{Fault: Metadata, File: m.Network}
 	default:

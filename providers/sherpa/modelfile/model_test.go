@@ -13,7 +13,7 @@ import (
 
 var kinds = []modelfile.Kind{
 	modelfile.Transducer, modelfile.StreamingParaformer, modelfile.SenseVoice, modelfile.Paraformer, modelfile.Whisper,
-	modelfile.VITS, modelfile.Matcha, modelfile.Kokoro,
+	modelfile.VITS, modelfile.Matcha, modelfile.Kokoro, modelfile.Speaker,
 }
 
 func TestFind(t *testing.T) {
@@ -24,6 +24,9 @@ func TestFind(t *testing.T) {
 		}
 		if kind.Speaks() != (kind == modelfile.VITS || kind == modelfile.Matcha || kind == modelfile.Kokoro) {
 			t.Errorf("%s speaks: %v", kind, kind.Speaks())
+		}
+		if kind.Hears() == (kind.Speaks() || kind == modelfile.Speaker) {
+			t.Errorf("%s hears: %v", kind, kind.Hears())
 		}
 	}
 	m, err := modelfile.Find(sherpatest.Model(t, modelfile.Kokoro))
@@ -78,7 +81,13 @@ func TestProblems(t *testing.T) {
 		"speakers cut":           {modelfile.Kokoro, "voices.bin", cut, modelfile.Truncated, "ends too early"},
 		"speakers of another":    {modelfile.Kokoro, "voices.bin", func(b []byte) []byte { return append(b, 1) }, modelfile.Mixed, "another model"},
 		"no speakers":            {modelfile.Kokoro, "voices.bin", nil, modelfile.NoFile, "voices.bin is missing"},
-		"no words":               {modelfile.Kokoro, "lexicon-zh.txt", nil, "", ""}, // another lexicon is there
+		"another framework": {modelfile.Speaker, "campplus.onnx", func([]byte) []byte {
+			return sherpatest.Network(map[string]string{"framework": "mine", "output_dim": "4"})
+		}, modelfile.NoModel, "nothing in"},
+		"speakers say too little": {modelfile.Speaker, "campplus.onnx", func([]byte) []byte {
+			return sherpatest.Network(map[string]string{"framework": "nemo", "output_dim": "4", "sample_rate": "16000"})
+		}, modelfile.Metadata, "window_size_ms"},
+		"no words": {modelfile.Kokoro, "lexicon-zh.txt", nil, "", ""}, // another lexicon is there
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, files := sherpatest.Model(t, c.kind), sherpatest.Files(c.kind)

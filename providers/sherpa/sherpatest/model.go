@@ -89,6 +89,9 @@ func Files(kind modelfile.Kind) map[string][]byte {
 		files["tiny-encoder.int8.onnx"], files["tiny-decoder.int8.onnx"] = Network(m), Network(nil)
 		files["tiny-tokens.txt"] = files["tokens.txt"]
 		delete(files, "tokens.txt")
+	case modelfile.Speaker:
+		files["campplus.onnx"] = Network(map[string]string{"framework": "3d-speaker", "output_dim": "64", "sample_rate": "16000", "normalize_samples": "1", "language": "Chinese"})
+		delete(files, "tokens.txt")
 	case modelfile.VITS:
 		files["model.onnx"] = Network(map[string]string{"sample_rate": "22050", "n_speakers": "4", "language": "Chinese", "comment": "melo", "model_type": "vits"})
 		files["lexicon.txt"] = []byte("a b 1\n")

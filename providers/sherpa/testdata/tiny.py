@@ -165,5 +165,13 @@ def matcha():
          [("mel", F, ["N", 80, "L"])], [("audio", F, ["N", 1, "S"])], {"times": i64(1, 1, 400)}, dict(model_type="hifigan", sample_rate=8000))
 
 
-for make in (zipformer, sensevoice, paraformer, streaming_paraformer, whisper, vits, matcha):
+def speaker():  # the mean of the logarithms of 80 bands over time, without what they have in common: the colour of a voice
+    save("speaker/tiny.onnx",
+         [h.make_node("ReduceMean", ["x"], ["bands"], axes=[1], keepdims=0), h.make_node("ReduceMean", ["bands"], ["mean"], axes=[1], keepdims=1),
+          h.make_node("Sub", ["bands", "mean"], ["embs"])],
+         [("x", F, ["N", "T", 80])], [("embs", F, ["N", 80])], {},
+         dict(framework="3d-speaker", output_dim=80, sample_rate=16000, normalize_samples=1, language="Chinese"))
+
+
+for make in (zipformer, sensevoice, paraformer, streaming_paraformer, whisper, vits, matcha, speaker):
     make()

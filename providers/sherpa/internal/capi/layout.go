@@ -171,3 +171,24 @@ type voiceResult struct {
 	n       int32
 	rate    int32
 }
+
+// extractorConfig is SherpaOnnxSpeakerEmbeddingExtractorConfig.
+type extractorConfig struct {
+	model    *byte
+	threads  int32
+	debug    int32
+	provider *byte
+	rest     [64]byte
+}
+
+// speakerMatch is SherpaOnnxSpeakerEmbeddingManagerSpeakerMatch.
+type speakerMatch struct {
+	score float32
+	name  *byte
+}
+
+// speakerMatches is SherpaOnnxSpeakerEmbeddingManagerBestMatchesResult.
+type speakerMatches struct {
+	matches *speakerMatch
+	count   int32
+}

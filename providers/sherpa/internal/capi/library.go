@@ -3,8 +3,8 @@
 //
 // The interface passes configurations as structs of many fields, which change between versions, so only
 // versions whose layout is known are taken. Layouts are those of sherpa-onnx 1.13.8: the header
-// sherpa-onnx/c-api/c-api.h, compared with the offsets in sherpa-onnx-asr.js and sherpa-onnx-tts.js of
-// the npm package sherpa-onnx 1.13.8 and, through its log of a configuration, with the library of the npm
+// sherpa-onnx/c-api/c-api.h, compared with the offsets in sherpa-onnx-asr.js, sherpa-onnx-tts.js and
+// sherpa-onnx-speaker-diarization.js of the npm package sherpa-onnx 1.13.8 and, through its log of a configuration, with the library of the npm
 // package sherpa-onnx-linux-x64 1.13.8. The offsets of the packages 1.13.2, 1.13.4, 1.13.6 and 1.13.7
 // are the same.
 //
@@ -49,6 +49,9 @@ type Library struct {
 	online  onlineCalls
 	offline offlineCalls
 	voice   voiceCalls
+
+	extractor extractorCalls
+	manager   managerCalls
 }
 
 // onlineCalls are the functions of streaming recognition.
@@ -87,6 +90,29 @@ type voiceCalls struct {
 	forget   func(result *voiceResult)                                                              `c:"SherpaOnnxDestroyOfflineTtsGeneratedAudio"`
 }
 
+// extractorCalls are the functions that make embeddings of voices.
+type extractorCalls struct {
+	create  func(cfg *extractorConfig) handle                     `c:"SherpaOnnxCreateSpeakerEmbeddingExtractor"`
+	destroy func(e handle)                                        `c:"SherpaOnnxDestroySpeakerEmbeddingExtractor"`
+	dim     func(e handle) int32                                  `c:"SherpaOnnxSpeakerEmbeddingExtractorDim"`
+	stream  func(e handle) handle                                 `c:"SherpaOnnxSpeakerEmbeddingExtractorCreateStream"`
+	release func(s handle)                                        `c:"SherpaOnnxDestroyOnlineStream"`
+	accept  func(s handle, rate int32, samples *float32, n int32) `c:"SherpaOnnxOnlineStreamAcceptWaveform"`
+	finish  func(s handle)                                        `c:"SherpaOnnxOnlineStreamInputFinished"`
+	ready   func(e, s handle) int32                               `c:"SherpaOnnxSpeakerEmbeddingExtractorIsReady"`
+	compute func(e, s handle) *float32                            `c:"SherpaOnnxSpeakerEmbeddingExtractorComputeEmbedding"`
+	forget  func(v *float32)                                      `c:"SherpaOnnxSpeakerEmbeddingExtractorDestroyEmbedding"`
+}
+
+// managerCalls are the functions that compare embeddings.
+type managerCalls struct {
+	create  func(dim int32) handle                                                 `c:"SherpaOnnxCreateSpeakerEmbeddingManager"`
+	destroy func(m handle)                                                         `c:"SherpaOnnxDestroySpeakerEmbeddingManager"`
+	add     func(m handle, name string, v *float32, n int32) int32                 `c:"SherpaOnnxSpeakerEmbeddingManagerAddListFlattened"`
+	best    func(m handle, v *float32, threshold float32, n int32) *speakerMatches `c:"SherpaOnnxSpeakerEmbeddingManagerGetBestMatches"`
+	forget  func(result *speakerMatches)                                           `c:"SherpaOnnxSpeakerEmbeddingManagerFreeBestMatches"`
+}
+
 // Open opens the shared object, asks its version, and finds every function by its C name. Its errors wrap
 // [ErrMissing], [ErrForeign] or [ErrVersion].
 func Open(file string) (*Library, error) {
@@ -106,7 +132,7 @@ func Open(file string) (*Library, error) {
 	if !known(lib.version) {
 		return nil, fmt.Errorf("%w: it is %q, from %s to %s are", ErrVersion, lib.version, Oldest, Newest)
 	}
-	for _, calls := range []any{&lib.online, &lib.offline, &lib.voice} {
+	for _, calls := range []any{&lib.online, &lib.offline, &lib.voice, &lib.extractor, &lib.manager} {
 		v := reflect.ValueOf(calls).Elem()
 		for i := range v.NumField() {
 			field := reflect.NewAt(v.Field(i).Type(), unsafe.Pointer(v.Field(i).UnsafeAddr())).Interface()

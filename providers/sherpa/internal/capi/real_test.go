@@ -44,6 +44,7 @@ func TestRealLayout(t *testing.T) {
 		"vits":       {`model="the-model", lexicon="the-lexicon", tokens="the-tokens", data_dir="the-data"`, "num_threads=3", `provider="cpu"`, `rule_fsts="the-rules"`, `rule_fars="the-archive"`, "max_num_sentences=1"},
 		"matcha":     {`acoustic_model="the-model", vocoder="the-vocoder", lexicon="the-lexicon", tokens="the-tokens", data_dir="the-data"`, `rule_fsts="the-rules"`},
 		"kokoro":     {`model="the-model", voices="the-voices", tokens="the-tokens", lexicon="the-lexicon", data_dir="the-data"`, `rule_fsts="the-rules"`},
+		"speaker":    {`SpeakerEmbeddingExtractorConfig(model="the-model", num_threads=3, debug=True, provider="cpu")`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestRealLayout$")
@@ -87,5 +88,7 @@ func tell(lib *Library, what string) {
 	case "kokoro":
 		voice.Kind = Kokoro
 		lib.NewVoice(voice)
+	case "speaker":
+		lib.NewExtractor(SpeakerModel{Model: "the-model", Threads: 3, Debug: true})
 	}
 }

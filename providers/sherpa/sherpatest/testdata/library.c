@@ -271,3 +271,93 @@ void SherpaOnnxDestroyOfflineTtsGeneratedAudio(Audio *a) {
   free(a);
   add(&live, -1);
 }
+
+// An embedding tells the pitch of a voice: each of its numbers is how near that is to one of 64 pitches.
+#define DIM 64
+typedef struct { const char *model; int32_t num_threads, debug; const char *provider; } ExtractorConfig;
+typedef struct { float score; const char *name; } SpeakerMatch;
+typedef struct { SpeakerMatch *matches; int32_t count; } SpeakerMatches;
+typedef struct { int count; char name[64][128]; float mean[64][DIM]; } Manager;
+
+void *SherpaOnnxCreateSpeakerEmbeddingExtractor(const ExtractorConfig *c) {
+  rest(fake_get("load"));
+  if (fake_get("refuse") || c->num_threads < 1 || !c->provider || strcmp(c->provider, "cpu") || !readable(c->model)) return NULL;
+  add(&live, 1);
+  return calloc(1, sizeof(Model));
+}
+void SherpaOnnxDestroySpeakerEmbeddingExtractor(Model *m) { unload(m); }
+int32_t SherpaOnnxSpeakerEmbeddingExtractorDim(Model *m) { return DIM; }
+void *SherpaOnnxSpeakerEmbeddingExtractorCreateStream(Model *m) { return begin(m); }
+int32_t SherpaOnnxSpeakerEmbeddingExtractorIsReady(Model *m, Stream *s) {
+  if (s->of != m || !s->finished) abort();
+  return s->n >= 400;
+}
+float *SherpaOnnxSpeakerEmbeddingExtractorComputeEmbedding(Model *m, Stream *s) {
+  rest(fake_get("delay"));
+  int rises = 0;
+  for (int i = 1; i < s->n; i++) rises += s->samples[i - 1] < 0 && s->samples[i] >= 0;
+  double octave = rises ? log2(rises * 16000.0 / s->n / 50) : -99;
+  float *v = calloc(DIM, sizeof *v);
+  for (int k = 0; k < DIM; k++) v[k] = exp(-pow((octave - k * 0.1) / 0.15, 2) / 2);
+  add(&steps, 1);
+  add(&live, 1);
+  return v;
+}
+void SherpaOnnxSpeakerEmbeddingExtractorDestroyEmbedding(float *v) {
+  free(v);
+  add(&live, -1);
+}
+
+void *SherpaOnnxCreateSpeakerEmbeddingManager(int32_t dim) {
+  if (dim != DIM) return NULL;
+  add(&live, 1);
+  return calloc(1, sizeof(Manager));
+}
+void SherpaOnnxDestroySpeakerEmbeddingManager(Manager *m) {
+  free(m);
+  add(&live, -1);
+}
+static void normalize(float *v) {
+  double sum = 0;
+  for (int k = 0; k < DIM; k++) sum += v[k] * v[k];
+  for (int k = 0; sum > 0 && k < DIM; k++) v[k] /= sqrt(sum);
+}
+int32_t SherpaOnnxSpeakerEmbeddingManagerAddListFlattened(Manager *m, const char *name, const float *v, int32_t n) {
+  for (int i = 0; i < m->count; i++)
+    if (strcmp(m->name[i], name) == 0) return 0;
+  if (m->count == 64) abort();
+  snprintf(m->name[m->count], sizeof m->name[0], "%s", name);
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < DIM; k++) m->mean[m->count][k] += v[i * DIM + k] / n;
+  normalize(m->mean[m->count++]);
+  return 1;
+}
+SpeakerMatches *SherpaOnnxSpeakerEmbeddingManagerGetBestMatches(Manager *m, const float *v, float threshold, int32_t n) {
+  SpeakerMatch all[64];
+  float own[DIM];
+  int count = 0;
+  memcpy(own, v, sizeof own);
+  normalize(own);
+  for (int i = 0; i < m->count; i++) {
+    SpeakerMatch match = {0, m->name[i]};
+    for (int k = 0; k < DIM; k++) match.score += own[k] * m->mean[i][k];
+    if (match.score < threshold) continue;
+    int at = count++;
+    for (; at > 0 && all[at - 1].score < match.score; at--) all[at] = all[at - 1];
+    all[at] = match;
+  }
+  if (count > n) count = n;
+  if (count <= 0) return NULL;
+  SpeakerMatches *r = calloc(1, sizeof *r);
+  r->matches = calloc(count, sizeof *r->matches);
+  r->count = count;
+  for (int i = 0; i < count; i++) r->matches[i] = (SpeakerMatch){all[i].score, strdup(all[i].name)};
+  add(&live, 1);
+  return r;
+}
+void SherpaOnnxSpeakerEmbeddingManagerFreeBestMatches(SpeakerMatches *r) {
+  for (int i = 0; i < r->count; i++) free((void *)r->matches[i].name);
+  free(r->matches);
+  free(r);
+  add(&live, -1);
+}
