@@ -35,6 +35,7 @@ type Persona struct {
 	WakeWords []string    `koanf:"wake_words"` // empty: those of all
 	ExitWords []string    `koanf:"exit_words"` // empty: those of all
 	Knowledge []string    `koanf:"knowledge"`  // folders of documents; empty: the one in the data folder that is called like the agent
+	People    []string    `koanf:"people"`     // names of those who talk to it on every device that says nothing else of them
 
 	Place string `koanf:"-"` // where it is set, for people; "": not in the settings
 }
@@ -175,6 +176,12 @@ func (ch checker) checkAgents(c *Config) {
 		if agent := c.Devices.ByID[id].Agent; agent != "" && !slices.Contains(names, agent) {
 			ch.bad(key("devices", id, "agent"), "config/no-agent", agent, prompts.Nearest(agent, names))
 		}
+		people := c.Devices.ByID[id].People
+		for _, person := range slices.Sorted(maps.Keys(people)) {
+			if agent := people[person]; !slices.Contains(names, agent) {
+				ch.bad(key("devices", id, "people", person), "config/no-agent", agent, prompts.Nearest(agent, names))
+			}
+		}
 	}
 }
 
@@ -202,6 +209,7 @@ func (ch checker) checkPersona(c *Config, name string, p Persona) {
 	ch.checkChain(c, p.Vision, roleVLM, at(roleVLM)...)
 	ch.checkChain(c, p.Realtime, roleRealtime, at(roleRealtime)...)
 	checkFolders(ch, p.Knowledge, at("knowledge")...)
+	checkPeople(ch, c, name, p.People, at("people")...)
 	ch.checkVoiceOf(c, p, at("voice")...)
 	checkVoiceThere(ch, c, p.Voice, p.Realtime, at("voice")...)
 }

@@ -22,6 +22,8 @@ const (
 
 	roleRealtime = "realtime"
 	roleEmbed    = "embed"
+
+	roleVoiceprint = "voiceprint"
 )
 
 // types are the kinds of services and what each type of a section can do. They are made once for all checks of some
@@ -48,8 +50,8 @@ func knownTypes() types {
 		t.roles[k.Type] = roles
 	}
 	t.named = maps.Clone(t.roles)
-	t.named["auto"] = []string{roleASR, roleLLM, roleTTS, roleRealtime, roleEmbed}
-	t.named[NoChain] = []string{roleRealtime, roleEmbed}
+	t.named["auto"] = []string{roleASR, roleLLM, roleTTS, roleRealtime, roleEmbed, roleVoiceprint}
+	t.named[NoChain] = []string{roleRealtime, roleEmbed, roleVoiceprint}
 	t.named["ollama"] = []string{roleLLM, roleVLM, roleEmbed}
 	return t
 }
@@ -71,6 +73,7 @@ func (ch checker) checkChains(c *Config) {
 	ch.checkChain(c, c.Vision, roleVLM, roleVLM)
 	ch.checkChain(c, c.Realtime, roleRealtime, roleRealtime)
 	ch.checkChain(c, c.Embed, roleEmbed, roleEmbed)
+	ch.checkChain(c, c.Speakers, roleVoiceprint, roleVoiceprint)
 	for _, chain := range []struct {
 		members []string
 		name    string

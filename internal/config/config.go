@@ -42,9 +42,10 @@ type Chains struct {
 	ASR      []string `koanf:"asr"`
 	LLM      []string `koanf:"llm"`
 	TTS      []string `koanf:"tts"`
-	Vision   []string `koanf:"vision"`   // empty: members of LLM that are marked vision
-	Realtime []string `koanf:"realtime"` // of members that hear and speak by themselves; empty: none
-	Embed    []string `koanf:"embed"`    // the first that can be used makes vectors of what is remembered; empty: none
+	Vision   []string `koanf:"vision"`     // empty: members of LLM that are marked vision
+	Realtime []string `koanf:"realtime"`   // of members that hear and speak by themselves; empty: none
+	Embed    []string `koanf:"embed"`      // the first that can be used makes vectors of what is remembered; empty: none
+	Speakers []string `koanf:"voiceprint"` // of members that tell people apart; the first that is there counts
 }
 
 // around holds what settings depend on and is not set in a file.
@@ -138,6 +139,7 @@ type Voice struct {
 	EchoGuard   bool          `koanf:"echo_guard"`  // words of the reply itself do not interrupt it
 	SlowNotice  time.Duration `koanf:"slow_notice"` // after so long without a sound, the engine that is slow is told aloud; 0: never
 	Loudness    bool          `koanf:"loudness"`    // bring all voices to one loudness
+	Identify    string        `koanf:"identify"`    // off or on: whether it is looked for who is speaking
 }
 
 // VAD holds thresholds of the probability of speech, 0 to 1.
@@ -188,7 +190,8 @@ type Tools struct {
 	Jobs    []string `koanf:"jobs"`    // patterns of names that take long: the talk goes on meanwhile
 	Confirm []string `koanf:"confirm"` // patterns of names that need a spoken yes
 
-	Timeouts map[string]time.Duration `koanf:"timeouts"` // pattern of a name to how long a call may take
+	Timeouts  map[string]time.Duration `koanf:"timeouts"`   // pattern of a name to how long a call may take
+	ConfirmBy map[string][]string      `koanf:"confirm_by"` // patterns of names that need that of one of these people
 
 	MaxPerTurn int `koanf:"max_per_turn"` // calls in one turn
 	MaxPerDay  int `koanf:"max_per_day"`  // calls of one device's turns in a day, by UTC
@@ -245,6 +248,8 @@ type Device struct {
 	Quiet    Quiet       `koanf:"quiet"`
 	Tools    DeviceTools `koanf:"tools"`
 
+	People map[string]string `koanf:"people"` // names of people to the agents that they talk to on it
+
 	AgentPlace string `koanf:"-"` // where Agent is set, for people
 }
 
@@ -292,6 +297,7 @@ func Default() *Config {
 		Auth:   Auth{Pairing: "auto"},
 		Chains: Chains{
 			ASR: []string{"auto", "pocketsphinx"}, LLM: []string{"auto", "rules"}, TTS: []string{"auto", "local"}, Vision: []string{}, Realtime: []string{}, Embed: []string{},
+			Speakers: []string{"auto"},
 		},
 		Voice: Voice{
 			IdleClose: 100 * time.Second,
@@ -303,14 +309,14 @@ func Default() *Config {
 			Pacing:  Pacing{Lead: 240 * time.Millisecond},
 			Opus:    Opus{Bitrate: 24000, Complexity: 5},
 			BargeIn: 280 * time.Millisecond, EchoGuard: true, SlowNotice: 2500 * time.Millisecond,
-			Loudness: true,
+			Loudness: true, Identify: Off,
 		},
 		Agent: Agent{
 			Name: message.In(text.Chinese, "config/assistant-name"), Prompt: "default", MaxSteps: 5, HistoryTokens: 6000,
 			WakeWords: words("config/wake-words"), ExitWords: words("config/exit-words"), StopWords: words("config/stop-words"),
 		},
 		Tools: Tools{
-			Kinds: map[string]mcp.Kind{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, Timeouts: map[string]time.Duration{}, MaxPerTurn: 16, MaxPerDay: 2000,
+			Kinds: map[string]mcp.Kind{}, Deny: []string{}, Jobs: []string{}, Confirm: []string{}, ConfirmBy: map[string][]string{}, Timeouts: map[string]time.Duration{}, MaxPerTurn: 16, MaxPerDay: 2000,
 			Weather: Weather{Headers: map[string]providers.Secret{}, HeaderFile: map[string]string{}, Units: "metric", Timeout: 10 * time.Second},
 			News:    News{Headers: map[string]providers.Secret{}, HeaderFile: map[string]string{}, Feeds: map[string][]string{}, Items: 10, Timeout: 10 * time.Second},
 			Search:  Search{Service: "auto", Results: 3, Timeout: 10 * time.Second},

@@ -23,7 +23,7 @@ func Changeable(path []string) bool {
 	switch path[0] {
 	case "providers":
 		return len(path) < 3 || !slices.Contains(localFiles, path[2])
-	case "asr", "llm", "tts", "vision", "realtime", "embed", "voice", "agent", "recording", "reminders", "quiet":
+	case "asr", "llm", "tts", "vision", "realtime", "embed", "voiceprint", "voice", "agent", "recording", "reminders", "quiet":
 		return true
 	case "server":
 		return len(path) == 2 && path[1] == "timezone"

@@ -45,7 +45,7 @@ func (p Provider) address() string {
 // Names reports whether any chain names a section. Those that none does are what "auto"
 // takes first.
 func (c *Config) Names(section string) bool {
-	chains := [][]string{c.ASR, c.LLM, c.TTS, c.Vision, c.Realtime, c.Embed}
+	chains := [][]string{c.ASR, c.LLM, c.TTS, c.Vision, c.Realtime, c.Embed, c.Speakers}
 	for _, a := range c.Agents {
 		chains = append(chains, a.ASR, a.LLM, a.TTS, a.Vision, a.Realtime)
 	}

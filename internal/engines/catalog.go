@@ -41,7 +41,10 @@ type Member struct {
 
 // Chain lists the members of a chain by its role, in order.
 func (s *Services) Chain(ctx context.Context, r service.Role) (all []Member) {
-	names := map[service.Role][]string{service.ASR: s.cfg.ASR, service.LLM: s.cfg.LLM, service.TTS: s.cfg.TTS, service.Vision: s.cfg.Vision, service.Realtime: s.cfg.Realtime, service.Embed: s.cfg.Embed}[r]
+	names := map[service.Role][]string{
+		service.ASR: s.cfg.ASR, service.LLM: s.cfg.LLM, service.TTS: s.cfg.TTS, service.Vision: s.cfg.Vision, service.Realtime: s.cfg.Realtime,
+		service.Embed: s.cfg.Embed, service.Voiceprint: speakersOf(s.cfg),
+	}[r]
 	role := r
 	if r == service.Vision {
 		role = service.LLM
@@ -67,6 +70,8 @@ type Tried struct {
 
 	Duplex providers.Duplex
 	Embed  providers.Embedder
+
+	Voiceprint providers.Voiceprint
 }
 
 // Try makes a service for a role.
@@ -95,6 +100,8 @@ func (s *Services) Try(ctx context.Context, name string, r service.Role) (t Trie
 		t.Duplex, t.What, t.Err = s.f.duplex(ctx, name, p)
 	case service.Embed:
 		t.Embed, t.What, t.Err = ofKind(s.f, r, name, p, embedderOf)
+	case service.Voiceprint:
+		t.Voiceprint, t.What, t.Err = s.f.voiceprint(ctx, name, p)
 	default:
 		if p.Type == "rules" {
 			t.What = message.Both("app/rules")

@@ -34,9 +34,8 @@ func Changed(before, cfg *config.Config) (all []Role) {
 			all = append(all, one)
 		}
 	}
-	chains := func(was, is config.Persona) {
-		old := chainsOf(was)
-		for role, names := range chainsOf(is) {
+	chains := func(old, now map[string][]string) {
+		for role, names := range now {
 			for _, name := range names {
 				if name != "auto" && (other(name) || !slices.Contains(old[role], name)) {
 					add(name, roles()[role])
@@ -44,14 +43,9 @@ func Changed(before, cfg *config.Config) (all []Role) {
 			}
 		}
 	}
-	chains(mainOf(before), mainOf(cfg))
-	for _, name := range cfg.Embed {
-		if name != "auto" && (other(name) || !slices.Contains(before.Embed, name)) {
-			add(name, service.Embed)
-		}
-	}
+	chains(chainsOfAll(before), chainsOfAll(cfg))
 	for name, p := range cfg.Agents {
-		chains(before.Agents[name], p)
+		chains(chainsOf(before.Agents[name]), chainsOf(p))
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Providers)) {
 		if other(name) && !slices.ContainsFunc(all, func(r Role) bool { return r.Name == name }) {
@@ -60,7 +54,7 @@ func Changed(before, cfg *config.Config) (all []Role) {
 			}
 		}
 	}
-	order := []service.Role{service.ASR, service.LLM, service.TTS, service.Vision, service.Realtime, service.Embed}
+	order := []service.Role{service.ASR, service.LLM, service.TTS, service.Vision, service.Realtime, service.Embed, service.Voiceprint}
 	slices.SortFunc(all, func(a, b Role) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Role), slices.Index(order, b.Role)), cmp.Compare(a.Name, b.Name))
 	})
@@ -77,7 +71,10 @@ func (r Role) made() service.Role {
 
 // roles are the roles of chains, as the report calls them.
 func roles() map[string]service.Role {
-	return map[string]service.Role{"ASR": service.ASR, "LLM": service.LLM, "TTS": service.TTS, "VLM": service.Vision, "S2S": service.Realtime, "VEC": service.Embed}
+	return map[string]service.Role{
+		"ASR": service.ASR, "LLM": service.LLM, "TTS": service.TTS, "VLM": service.Vision, "S2S": service.Realtime,
+		"VEC": service.Embed, "VPR": service.Voiceprint,
+	}
 }
 
 // Has returns a service as the set has it in a role, to be tried; false: no chain has it.
@@ -90,6 +87,7 @@ func (e *Set) Has(r Role) (t Tried, ok bool) {
 			t.TTS, _ = m.what.(providers.TTS)
 			t.Duplex, _ = m.what.(providers.Duplex)
 			t.Embed, _ = m.what.(providers.Embedder)
+			t.Voiceprint, _ = m.what.(providers.Voiceprint)
 			return t, true
 		}
 	}

@@ -38,14 +38,15 @@ type Set struct {
 
 // Chains are those that an agent has for itself; nil: that of all.
 type Chains struct {
-	ASR     providers.ASR
-	LLM     providers.LLM
-	TTS     providers.TTS
-	Vision  providers.LLM      // of all, nil: no model understands pictures
-	Duplex  providers.Duplex   // of all, nil: nothing hears and speaks by itself
-	Embed   providers.Embedder // of all, nil: nothing makes vectors
-	Cascade bool               // nothing hears and speaks by itself, whatever the chain of all is
-	Chinese bool               // ASR knows Chinese
+	ASR        providers.ASR
+	LLM        providers.LLM
+	TTS        providers.TTS
+	Vision     providers.LLM        // of all, nil: no model understands pictures
+	Duplex     providers.Duplex     // of all, nil: nothing hears and speaks by itself
+	Embed      providers.Embedder   // of all, nil: nothing makes vectors
+	Voiceprint providers.Voiceprint // of all; nil: nobody is told apart by the voice
+	Cascade    bool                 // nothing hears and speaks by itself, whatever the chain of all is
+	Chinese    bool                 // ASR knows Chinese
 }
 
 // Make makes all providers that settings name, beside those there are: what is in another set as well, with the same
@@ -99,6 +100,9 @@ func (f *batch) all(ctx context.Context, texts *prompts.Set) (e Set, err error) 
 		return e, err
 	}
 	if e.Main.Embed, err = f.embedder(ctx, f.cfg.Embed); err != nil {
+		return e, err
+	}
+	if e.Main.Voiceprint, err = f.voiceprints(ctx); err != nil {
 		return e, err
 	}
 	if e.Agents, err = f.agents(ctx); err != nil {
@@ -256,6 +260,8 @@ func unfit(r service.Role, kind string) string {
 		return message.Both("app/not-realtime", kind)
 	case service.Embed:
 		return message.Both("app/not-embed", kind)
+	case service.Voiceprint:
+		return message.Both("app/not-voiceprint", kind)
 	default:
 		return message.Both("app/not-asr", kind)
 	}

@@ -38,7 +38,7 @@ func (f *Maker) Remake(ctx context.Context, cfg *config.Config, texts *prompts.S
 func (f *Maker) Renew(ctx context.Context, before, cfg *config.Config, texts *prompts.Set) (Set, error) {
 	var others []string // by role and name
 	var changed []chainAt
-	chain := func(path string, was, now map[string][]string, sections map[string]config.Provider) {
+	add := func(path string, was, now map[string][]string, sections map[string]config.Provider) {
 		for role, names := range now {
 			other := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 				return slices.Contains(was[role], name) && reflect.DeepEqual(sections[name], cfg.Providers[name])
@@ -49,13 +49,9 @@ func (f *Maker) Renew(ctx context.Context, before, cfg *config.Config, texts *pr
 			}
 		}
 	}
-	add := func(path string, before, now config.Persona, sections map[string]config.Provider) {
-		chain(path, chainsOf(before), chainsOf(now), sections)
-	}
-	add("", mainOf(before), mainOf(cfg), before.Providers)
-	chain("", map[string][]string{"VEC": before.Embed}, map[string][]string{"VEC": cfg.Embed}, before.Providers)
+	add("", chainsOfAll(before), chainsOfAll(cfg), before.Providers)
 	for name, p := range cfg.Agents {
-		add("agents."+name+".", before.Agents[name], p, before.Providers)
+		add("agents."+name+".", chainsOf(before.Agents[name]), chainsOf(p), before.Providers)
 	}
 	return f.remake(ctx, cfg, texts, others, func(e *Set) error {
 		var empty []error
@@ -112,7 +108,7 @@ func chainsOf(p config.Persona) map[string][]string {
 
 // keys are those of the settings, by role as the report calls it.
 func keys() map[string]string {
-	return map[string]string{"ASR": "asr", "LLM": "llm", "TTS": "tts", "VLM": "vision", "S2S": "realtime", "VEC": "embed"}
+	return map[string]string{"ASR": "asr", "LLM": "llm", "TTS": "tts", "VLM": "vision", "S2S": "realtime", "VEC": "embed", "VPR": "voiceprint"}
 }
 
 // named are engines by role and name.

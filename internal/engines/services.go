@@ -176,7 +176,7 @@ func (f *batch) settings(name string, p config.Provider) (service.Section, error
 	if k.LLM == nil || hasSection(f.cfg, name) && !chat(k, p.Model) {
 		// A model that is set for a section is that of every role, unless a service thinks with it.
 		s.Models[service.ASR], s.Models[service.TTS] = cmp.Or(p.ASRModel, p.Model), cmp.Or(p.TTSModel, p.Model)
-		s.Models[service.Realtime] = p.Model
+		s.Models[service.Realtime], s.Models[service.Voiceprint] = p.Model, p.Model
 	}
 	return s, nil
 }

@@ -92,6 +92,7 @@ func StatesOf(cfg *config.Config, main Chains, agents iter.Seq2[string, Chains],
 		if agent == "" {
 			add(service.Embed, agent, e.Embed)
 		}
+		add(service.Voiceprint, agent, e.Voiceprint)
 	}
 	each("", main)
 	for name, e := range agents {
@@ -102,7 +103,10 @@ func StatesOf(cfg *config.Config, main Chains, agents iter.Seq2[string, Chains],
 
 // leftOut lists what could not be made for a role.
 func leftOut(left map[string]error, role service.Role) (all []MemberState) {
-	as := map[service.Role]string{service.ASR: "ASR ", service.LLM: "LLM ", service.TTS: "TTS ", service.Vision: "VLM ", service.Realtime: "S2S ", service.Embed: "VEC "}[role]
+	as := map[service.Role]string{
+		service.ASR: "ASR ", service.LLM: "LLM ", service.TTS: "TTS ", service.Vision: "VLM ", service.Realtime: "S2S ",
+		service.Embed: "VEC ", service.Voiceprint: "VPR ",
+	}[role]
 	for key, why := range left {
 		if name, ok := strings.CutPrefix(key, as); ok {
 			all = append(all, MemberState{Name: name, Condition: LeftOut, Fault: Readable(why), Cause: why})

@@ -37,6 +37,8 @@ func makes(k service.Kind, r service.Role, s service.Section) (err error) {
 		_, err = k.TTS(s)
 	case service.Embed:
 		_, err = k.Embed(s)
+	case service.Voiceprint:
+		_, err = k.Voiceprint(s)
 	default:
 		_, err = k.Realtime(s)
 	}

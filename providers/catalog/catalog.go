@@ -35,6 +35,7 @@ import (
 	"xiaozhi/providers/sherpa"
 	"xiaozhi/providers/sherpaserver"
 	"xiaozhi/providers/tencent"
+	"xiaozhi/providers/voiceprintapi"
 	"xiaozhi/providers/volcengine"
 	"xiaozhi/providers/vosk"
 	"xiaozhi/providers/whispercpp"
@@ -56,7 +57,7 @@ var kinds = sync.OnceValue(func() []service.Kind {
 	all = append(all, sherpaserver.Kind(), gptsovits.Kind(), indextts.Kind(), cosyvoice.Kind())
 	all = append(all, fishspeech.Kinds()...)
 	all = append(all, openairealtime.Kinds()...)
-	all = append(all, geminilive.Kind(), doubaodialogue.Kind())
+	all = append(all, geminilive.Kind(), doubaodialogue.Kind(), voiceprintapi.Kind())
 	var out []service.Kind
 	for _, k := range all {
 		if i := slices.IndexFunc(out, func(o service.Kind) bool { return o.Type == k.Type }); i >= 0 {
@@ -112,6 +113,9 @@ func join(a, b service.Kind) service.Kind {
 	}
 	if a.Embed == nil && b.Embed != nil {
 		a.Embed = func(s service.Section) (providers.Embedder, error) { return within(b, s, b.Embed) }
+	}
+	if a.Voiceprint == nil && b.Voiceprint != nil {
+		a.Voiceprint = func(s service.Section) (providers.Voiceprint, error) { return within(b, s, b.Voiceprint) }
 	}
 	if a.ListVoices == nil {
 		a.ListVoices = b.ListVoices

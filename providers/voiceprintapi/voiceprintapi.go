@@ -35,7 +35,7 @@ const (
 func Kind() service.Kind {
 	return service.Kind{
 		Type: "voiceprint-api", Title: "voiceprint-api", Address: "http://127.0.0.1:8005", Schemes: []string{"http", "https"},
-		Needs: []service.Field{service.Key}, Env: []service.Env{{Field: service.Key, Name: "VOICEPRINT_API_KEY"}},
+		Env: []service.Env{{Field: service.Key, Name: "VOICEPRINT_API_KEY"}}, Free: true,
 		More:       []service.Setting{{Name: "threshold", Type: service.Number}},
 		Voiceprint: func(s service.Section) (providers.Voiceprint, error) { return orNil(New(s)) },
 	}
