@@ -47,7 +47,7 @@ func TestLogRow(t *testing.T) {
 			ID: "t", ConversationID: "c", DeviceID: "m", Seq: 1, At: at(1), Kind: "user", Mode: "auto", AgentID: "a", AgentRev: 2, Language: "zh", Heard: "几点了", Said: "九点。",
 			Cause: "done", Fault: "f", EOU: time.Second, ASR: 2, TTFT: 3 * time.Millisecond, TTFS: 4 * time.Millisecond, TTFB: 5 * time.Millisecond, Added: 6 * time.Millisecond,
 			E2E: 7 * time.Millisecond, LeadMin: -8 * time.Millisecond, Frames: 9, Underruns: 10, Steps: 11, Speculation: "adopted", ASRName: "x", LLMName: "y", TTSName: "z",
-			TokensIn: 12, TokensOut: 13, TTSChars: 14, ASRSound: 15 * time.Millisecond, CostMicros: new(16), Rating: -1, Spans: "[]",
+			TokensIn: 12, TokensOut: 13, TTSChars: 14, ASRSound: 15 * time.Millisecond, CostMicros: new(16), Rating: -1, Spans: "[]", Speaker: "p", SpeakerSure: 71,
 		}
 		turn.ASR = 2 * time.Millisecond
 		messages := []Message{{TurnID: "t", Seq: 1, Role: "user", Body: "a"}, {TurnID: "t", Seq: 2, Role: "assistant", Body: "b"}}

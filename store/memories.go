@@ -254,16 +254,18 @@ type SaidTurn struct {
 	Heard    string
 	Said     string
 	Forgets  bool // something that was remembered was forgotten in it
+
+	Speaker string // name of the person who was speaking; "": a stranger, or it is not known
 }
 
 func (s *SaidTurn) fields() []any {
-	return []any{text{&s.ID}, whole{&s.Seq}, stamp{&s.At}, maybe{&s.Agent}, maybe{&s.Language}, maybe{&s.Heard}, maybe{&s.Said}, flag{&s.Forgets}}
+	return []any{text{&s.ID}, whole{&s.Seq}, stamp{&s.At}, maybe{&s.Agent}, maybe{&s.Language}, maybe{&s.Heard}, maybe{&s.Said}, flag{&s.Forgets}, maybe{&s.Speaker}}
 }
 
 // Said lists the turns of a conversation after one, in their order.
 func (t *Memories) Said(ctx context.Context, conversationID string, after, limit int) ([]SaidTurn, error) {
 	return list[SaidTurn](ctx, t.db.read, "SELECT t.id, t.seq, t.at, a.slug, t.language, t.heard, t.said, "+
-		"EXISTS (SELECT 1 FROM tool_calls WHERE turn_id = t.id AND name IN ('forget_memory', 'erase_memory')) FROM turns t LEFT JOIN agents a ON a.id = t.agent_id "+
+		"EXISTS (SELECT 1 FROM tool_calls WHERE turn_id = t.id AND name IN ('forget_memory', 'erase_memory')), p.name FROM turns t LEFT JOIN agents a ON a.id = t.agent_id LEFT JOIN people p ON p.id = t.speaker "+
 		"WHERE t.conversation_id = $1 AND t.seq > $2 ORDER BY t.seq, t.id LIMIT $3", conversationID, after, limit)
 }
 

@@ -70,6 +70,7 @@ type Tables struct {
 	Turns         *Turns
 	Talks         *Talks
 	Recordings    *Recordings
+	People        *People
 	Users         *Users
 	Sessions      *Sessions
 	Invites       *Invites
@@ -120,7 +121,7 @@ func tablesOf(db *database) Tables {
 	return Tables{
 		Devices: &Devices{db}, Reminders: &Reminders{db}, Outbox: &Outbox{db}, Memories: &Memories{db}, Documents: &Documents{db},
 		Conversations: &Conversations{db}, Turns: &Turns{db}, Talks: &Talks{db}, Recordings: &Recordings{db},
-		Users: &Users{db}, Sessions: &Sessions{db}, Invites: &Invites{db}, APITokens: &APITokens{db},
+		People: &People{db}, Users: &Users{db}, Sessions: &Sessions{db}, Invites: &Invites{db}, APITokens: &APITokens{db},
 		Agents: &Agents{db}, Settings: &Settings{db}, Secrets: &Secrets{db}, Switches: &Switches{db}, Audit: &Audit{db},
 	}
 }

@@ -54,7 +54,13 @@ type Turn struct {
 	CostMicros                                      *int   // millionths of the currency of the prices; nil: not known
 	Rating                                          int    // -1, 0 or 1
 	Spans                                           string // JSON, at most 8 KiB
+
+	Speaker     string // id of the person who was speaking; [StrangerSpoke]; "": it was not looked for
+	SpeakerSure int    // how much the voices were alike, in per cent
 }
+
+// StrangerSpoke is the [Turn].Speaker of somebody who is not known by the voice.
+const StrangerSpoke = "-"
 
 // Cost returns what is known of what the turn has cost, in millionths of the currency.
 func (t *Turn) Cost() int {
@@ -66,7 +72,7 @@ func (t *Turn) Cost() int {
 
 const turnColumns = "id, conversation_id, device_id, seq, at, kind, mode, agent_id, agent_rev, language, heard, said, cause, fault, " +
 	"eou_ms, asr_ms, ttft_ms, ttfs_ms, ttfb_ms, added_ms, e2e_ms, lead_min_ms, frames, underruns, steps, speculation, asr, llm, tts, " +
-	"tokens_in, tokens_out, tts_chars, asr_sound_ms, cost_micros, rating, spans"
+	"tokens_in, tokens_out, tts_chars, asr_sound_ms, cost_micros, rating, spans, speaker, speaker_sure"
 
 func (t *Turn) fields() []any {
 	return []any{
@@ -74,7 +80,7 @@ func (t *Turn) fields() []any {
 		maybe{&t.Language}, maybe{&t.Heard}, maybe{&t.Said}, text{&t.Cause}, maybe{&t.Fault},
 		span{&t.EOU}, span{&t.ASR}, span{&t.TTFT}, span{&t.TTFS}, span{&t.TTFB}, span{&t.Added}, span{&t.E2E}, span{&t.LeadMin},
 		number{&t.Frames}, number{&t.Underruns}, number{&t.Steps}, maybe{&t.Speculation}, maybe{&t.ASRName}, maybe{&t.LLMName}, maybe{&t.TTSName},
-		number{&t.TokensIn}, number{&t.TokensOut}, number{&t.TTSChars}, span{&t.ASRSound}, choice{&t.CostMicros}, number{&t.Rating}, maybe{&t.Spans},
+		number{&t.TokensIn}, number{&t.TokensOut}, number{&t.TTSChars}, span{&t.ASRSound}, choice{&t.CostMicros}, number{&t.Rating}, maybe{&t.Spans}, maybe{&t.Speaker}, number{&t.SpeakerSure},
 	}
 }
 
