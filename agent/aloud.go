@@ -15,6 +15,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/timeline"
+	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -47,7 +48,7 @@ func (c *Conversation) prepareDuplex() {
 	if p.provider != nil {
 		p.tools = think.Specs(c.env.Tools, false)
 		if notes := notesOf(c, persona.Name, text.Lang(session.Language)); notes != nil {
-			ctx, cancel := context.WithCancel(context.Background())
+			ctx, cancel := context.WithCancel(mcp.WithInfo(context.Background(), mcp.Info{Speaker: c.speaking(turn.Speaker{})}))
 			cancel() // what is not there yet is not waited for
 			p.notes = notes(ctx, "").Always
 		}

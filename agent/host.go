@@ -45,8 +45,13 @@ func (h host) Step(e turn.Event)               { h.step(e) }
 func (h host) Post(f func())                   { h.post(f) }
 func (h host) SetResult(callID, result string) { h.dev.history.SetResult(callID, result) }
 
-// Agent is the name of whom the device talks to.
-func (h host) Agent() string { return h.whom.now().Name }
+// Agent is the name of whom the device talks to: of who answers, while somebody does.
+func (h host) Agent() string {
+	if h.reply != nil {
+		return h.reply.by.name
+	}
+	return h.whom.now().Name
+}
 
 // Env may be called by any goroutine.
 func (h host) Env() feature.Env {
@@ -117,6 +122,13 @@ func (h host) Player() feature.Player {
 		return p
 	}
 	return nil
+}
+
+// KeepSound has the sound of what is said be given with the words.
+func (h host) KeepSound(on bool) bool {
+	on = on && h.o.Voices != nil
+	h.mic.keepSound(on)
+	return on
 }
 
 func (h host) HandlerOf(name string) feature.Handler {

@@ -13,6 +13,7 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
+	"xiaozhi/mcp"
 	"xiaozhi/providers"
 )
 
@@ -59,6 +60,7 @@ type Turn struct {
 	Revision int       // that one's, of the settings; 0: it has none
 	Lang     text.Lang
 	Heard    string // the user's words
+	Speaker  mcp.Speaker
 	Said     string // what the user heard of the reply
 	Cause    error  // of its end
 	Err      error  // what failed; nil: nothing
@@ -190,7 +192,7 @@ func (c *Conversation) keep(r *reply, f timeline.Figures) {
 	talk.Turns++
 	c.o.Keeper.Turn(&Turn{
 		Talk: *talk, ID: r.id, At: now, Kind: kindOf(&r.order), Mode: c.state.Mic.Mode, Agent: r.by.name, Revision: r.by.revision,
-		Lang: r.order.Lang, Heard: r.marks.words,
+		Lang: r.order.Lang, Heard: r.marks.words, Speaker: c.speaking(r.marks.speaker),
 		Said: text.Join(think.Answer(r.out.messages), r.out.beside), Cause: r.out.cause, Err: r.out.err, Messages: r.out.messages, Figures: f, Sound: sound, Dropped: r.marks.dropped,
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/agent/identify"
 	"xiaozhi/agent/listen"
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
@@ -28,19 +29,21 @@ type microphone struct {
 	burst    wakeBurst
 	heard    map[uint64]*audio.Packets // of utterances that are over and belong to no turn yet, by id
 	rejected bool                      // words were in no language that is known, since the last turn began
-	failed   error                     // the listener did not keep up; the conversation looks after each event
+	watch    *identify.Watch
+	sounds   map[uint64][]int16 // of utterances that were wanted, by id
+	failed   error              // the listener did not keep up; the conversation looks after each event
 }
 
 func newMicrophone(c *Conversation) *microphone {
-	m := &microphone{c: c, heard: map[uint64]*audio.Packets{}}
+	m := &microphone{c: c, heard: map[uint64]*audio.Packets{}, sounds: map[uint64][]int16{}}
+	m.watch = identify.New(identify.Options{
+		Report: c.report, Child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() }, Go: m.goes,
+		Kept: func(id uint64, pcm []int16) { c.post(func() { m.keep(id, pcm) }) },
+	})
 	m.o = &listen.Options{
 		VAD: c.o.VAD, ASR: ears{&c.whom}, Warm: []any{warmth{&c.whom}, readiness{c}}, Book: &m.book, Meter: c.o.Meter,
 		Report: c.report, Log: c.env.Log,
-		Go: func(f func()) {
-			c.life.wg.Go(func() {
-				_ = speak.Protect(c.env.Log, "listening", func() error { f(); return nil }) // it is logged
-			})
-		},
+		Go:    m.goes,
 		Child: func() (context.Context, context.CancelCauseFunc) { return c.life.child() },
 	}
 	if c.o.Keeper != nil {
@@ -51,10 +54,20 @@ func newMicrophone(c *Conversation) *microphone {
 	return m
 }
 
+// goes runs f in a goroutine that the conversation joins.
+func (m *microphone) goes(f func()) {
+	m.c.life.wg.Go(func() {
+		_ = speak.Protect(m.c.env.Log, "listening", func() error { f(); return nil }) // it is logged
+	})
+}
+
 // heed has utterances to come be heard as the conversation's options say.
 func (m *microphone) heed(o *listen.Options) {
 	from := m.c.o
 	o.Endpoint, o.BargeIn, o.Attempts, o.Phrases = from.Endpoint, from.BargeIn, from.Drafts, nil
+	if o.Tap = nil; from.Voices != nil {
+		o.Tap = func(ctx context.Context, id uint64) listen.Tap { return m.watch.Tap(ctx, id, from.Voices) }
+	}
 	if phrases := from.Phrases; phrases != nil {
 		// The device's own names: others would only be misheard.
 		o.Phrases = func() []string { return phrases("en", think.Specs(m.c.env.Tools, true)) }
@@ -154,6 +167,32 @@ func (m *microphone) heardOf(utterances []uint64) *audio.Packets {
 		return nil
 	}
 	return all
+}
+
+// maxSounds is how many utterances' sound is kept.
+const maxSounds = 4
+
+// keep keeps the sound of an utterance that was wanted.
+func (m *microphone) keep(id uint64, pcm []int16) {
+	m.sounds[id] = pcm
+	if len(m.sounds) > maxSounds {
+		delete(m.sounds, slices.Min(slices.Collect(maps.Keys(m.sounds))))
+	}
+}
+
+// keepSound has the sound of utterances to come be kept, or not any more.
+func (m *microphone) keepSound(on bool) {
+	m.watch.Want(on)
+	clear(m.sounds)
+}
+
+// soundOf takes out the sound of utterances, one after the other, if it was wanted.
+func (m *microphone) soundOf(utterances []uint64) (pcm []int16) {
+	for _, id := range utterances {
+		pcm = append(pcm, m.sounds[id]...)
+	}
+	clear(m.sounds)
+	return pcm
 }
 
 func (m *microphone) close(cause error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/feature"
+	"xiaozhi/agent/identify"
 	"xiaozhi/agent/speak"
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
@@ -38,6 +39,12 @@ type Options struct {
 	// none. It may be called at any time and does not wait. What it returns counts from the next turn on.
 	// nil: there are those of the options and, by their names, of Prompts.
 	Persona func(name string) (Persona, bool)
+
+	// AgentOf names the agent that a person talks to on the device; "": the device's own. It may be called at any time and does
+	// not wait. nil: they all talk to that.
+	AgentOf func(person string) string
+	// Voices know people by their voices; nil: nobody is told apart.
+	Voices identify.Book
 
 	// Latest returns the options as they are now: they count from the next turn on, but for those that say what the
 	// conversation is of and who is told of it: VAD, Features, Prompts, Devices, Tokens, Reply, Log, Keeper and all

@@ -10,7 +10,6 @@ import (
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
-	"xiaozhi/prompts"
 )
 
 // perform does what an event has led to. It never waits.
@@ -35,7 +34,9 @@ func (c *Conversation) perform(e turn.Effect) {
 	case turn.Answer:
 		if answer := c.asked.answer; answer != nil && c.asked.id == e.ID {
 			c.asked.answer = nil
-			answer(feature.Answer{Words: e.Words, Doubtful: e.Unsaid || c.asked.overtaken})
+			answer(feature.Answer{
+				Words: e.Words, Doubtful: e.Unsaid || c.asked.overtaken, Speaker: c.speaking(e.Speaker), Sound: c.mic.soundOf(e.Heard),
+			})
 		}
 	case turn.Drop:
 		if n, ok := c.dev.queue.drop(e.Announcement); ok && n.Done != nil {
@@ -64,7 +65,7 @@ func (c *Conversation) control(e turn.Effect) {
 	r := c.reply
 	switch e := e.(type) {
 	case turn.Adopt:
-		r.marks.adopted, r.marks.heard, r.marks.words = true, e.Request.Heard, e.Request.Words
+		r.marks.adopted, r.marks.heard, r.marks.words, r.marks.speaker = true, e.Request.Heard, e.Request.Words, e.Request.Speaker
 		r.player.Reword(e.Request.Shown)
 		r.times.Commit(e.Request.Times)
 	case turn.Commit:
@@ -128,11 +129,11 @@ func (c *Conversation) finished(r *reply) turn.Event {
 		e.Words = r.marks.words
 	}
 	if r.out.asked != nil {
-		e.Consent = turn.Consent{ID: r.id, Action: r.out.asked.Action}
+		e.Consent = turn.Consent{ID: r.id, Action: r.out.asked.Action, By: r.out.asked.By}
 		c.asked.turn, c.asked.call = r.id, *r.out.asked
 	}
-	if asked := r.order.Consent; r.order.Answer == prompts.ConsentAsk && (!asked.Overtaken || think.HeardQuestion(think.Answer(r.out.messages), r.question())) {
-		e.Consent = turn.Consent{ID: asked.ID, Action: asked.Action, Again: true}
+	if asked := r.order.Consent; r.asksAgain() && (!asked.Overtaken || think.HeardQuestion(think.Answer(r.out.messages), r.fixed())) {
+		e.Consent = turn.Consent{ID: asked.ID, Action: asked.Action, Again: true, By: asked.By}
 	}
 	if n := r.order.tells; n != nil && n.Answer != nil && !r.marks.withdrawn && think.Answer(r.out.messages) != "" {
 		c.asked.id, c.asked.answer, c.asked.overtaken = n.id, n.Answer, false

@@ -116,6 +116,24 @@ func (w *whom) now() Persona {
 	return own
 }
 
+// of returns whom a person talks to, by their name, where the device would have them talk to p: what the user has chosen goes before.
+func (w *whom) of(p Persona, person string) Persona {
+	o := w.o.Load()
+	if person == "" || o.AgentOf == nil {
+		return p
+	}
+	own, _ := o.persona("")
+	if r := w.chosen.Load(); r != nil && r.name != "" && r.given == own.Given {
+		return p
+	}
+	if name := o.AgentOf(person); name != "" {
+		if theirs, ok := o.persona(name); ok {
+			return theirs
+		}
+	}
+	return p
+}
+
 // ears is the recogniser of whom the device talks to when an utterance begins.
 type ears struct{ *whom }
 
@@ -185,8 +203,11 @@ func (c *Conversation) recast() Persona {
 
 // cast returns whom a turn that begins is answered by, to its end, and the session as
 // that one speaks in it. Nobody else's tools are offered from now on.
-func (c *Conversation) cast() (Persona, wire.Session) {
+func (c *Conversation) cast(o *order) (Persona, wire.Session) {
 	p, s := c.recast(), c.env.Session
+	if !o.Sound { // who has heard it answers it
+		p = c.whom.of(p, o.Speaker.Name)
+	}
 	s.Language, s.Voice = string(c.rules.DeviceLang), cmp.Or(p.Voice, s.Voice)
 	c.restrict(p)
 	return p, s

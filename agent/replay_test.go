@@ -192,6 +192,18 @@ func TestReplayScenes(t *testing.T) {
 	}
 }
 
+// Who was taken to be speaking is recorded: an agent is chosen by it again, and a yes is taken for the same person's.
+func TestReplayOfVoices(t *testing.T) {
+	for _, scene := range []string{"speaker_agent", "consent_by", "consent_by_late"} {
+		t.Run(scene, func(t *testing.T) {
+			var rec *record.Recording
+			synctest.Test(t, func(t *testing.T) { rec = recordScene(t, "testdata/talk/"+scene+".txtar", nil) })
+			read, replayed := again(t, rec, 0)
+			same(t, read, replayed, 0)
+		})
+	}
+}
+
 // updating reports whether test data is to be written.
 func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 

@@ -79,13 +79,15 @@ type marks struct {
 	heard     []uint64 // the utterances that it answers
 	dropped   bool     // with it, turns of before do not fit the history any more
 	words     string   // of the user; a speculation began with the same but for punctuation
+	speaker   turn.Speaker
 }
 
 // newReply makes the turn of an order. It may be seen and heard at once, unless
 // it is a speculation.
 func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFunc) *reply {
 	log := c.env.Log.With("turn", id)
-	persona, session := c.cast()
+	persona, session := c.cast(&o)
+	speaker := c.speaking(o.Speaker)
 	spoken, thought := c.speak, c.think
 	spoken.TTS, thought.LLM, spoken.Home = persona.TTS, persona.LLM, text.Lang(session.Language)
 	r := &reply{
@@ -99,7 +101,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	}
 	r.player.Follow(speak.Taps{FarEnd: c.mic.o.FarEnd, SelfEcho: c.mic.o.SelfEcho, Sent: r.sent}, &c.o.Devices.clock, c.pacer)
 	c.pacer = r.player.Pacer()
-	r.marks.heard, r.marks.words = o.Heard, o.Words
+	r.marks.heard, r.marks.words, r.marks.speaker = o.Heard, o.Words, o.Speaker
 	if o.Sound {
 		r.aloud = newAloud(c, persona, &o)
 	}
@@ -111,7 +113,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 		Router: c.env.Tools, Budget: &c.dev.calls, Knows: func(name string) bool { return host{c}.HandlerOf(name) != nil },
 		Handle: func(ctx context.Context, name string, args any) (did think.Handled, ran bool, err error) {
 			ran, err = c.ask(ctx, id, func() (err error) {
-				did, err = host{c}.HandlerOf(name)(feature.Caller{Lang: o.Lang, Turn: id}, args)
+				did, err = host{c}.HandlerOf(name)(feature.Caller{Lang: o.Lang, Turn: id, Speaker: speaker}, args)
 				return err
 			})
 			if err == nil && ran {
@@ -125,7 +127,7 @@ func newReply(c *Conversation, id uint64, o order, cancel context.CancelCauseFun
 	}
 	r.answer = think.New(&thought, think.Turn{
 		ID: id, Words: o.Words, Lang: o.Lang, Allow: o.allow, History: c.dev.history.Snapshot(), Role: persona.Prompt, Text: persona.Text,
-		Session: session, Agent: persona.Name, Dialog: c.dialogue(), Notes: notesOf(c, persona.Name, text.Lang(session.Language)),
+		Session: session, Agent: persona.Name, Dialog: c.dialogue(), Speaker: speaker, Notes: notesOf(c, persona.Name, text.Lang(session.Language)),
 	}, think.Outlet{Player: r.player, Speaker: r.speaker, Times: r.times}, r, tools, log)
 	if r.aloud != nil {
 		r.aloud.answer = think.NewAloud(r.answer, r.aloud.sounds)
@@ -190,10 +192,7 @@ func (r *reply) respond(ctx context.Context) error {
 	case r.order.Phrase != "":
 		return r.answer.SayPhrase(ctx, r.order.Phrase)
 	case r.order.Answer != "":
-		if r.order.Answer == prompts.ConsentAsk {
-			return r.answer.Say(ctx, r.question())
-		}
-		return r.answer.Say(ctx, r.prompts.Phrase(r.order.Answer, string(r.order.Lang)))
+		return r.answer.Say(ctx, r.fixed())
 	case r.order.tells != nil:
 		return r.tell(ctx, r.order.tells)
 	case r.order.Words == "" && !r.order.Sound || r.order.Told:
@@ -214,9 +213,15 @@ func (r *reply) answerWords(ctx context.Context) error {
 	return r.answer.Converse(ctx, "")
 }
 
-// question asks again whether to do what the user was asked to allow.
-func (r *reply) question() string {
-	return r.prompts.Phrase(prompts.ConsentAsk, string(r.order.Lang), "action", r.order.Consent.Action)
+// asksAgain reports whether the turn asks again for what the user was asked to allow.
+func (r *reply) asksAgain() bool {
+	return r.order.Answer == prompts.ConsentAsk || r.order.Answer == prompts.ConsentVoice
+}
+
+// fixed returns the words of the order's answer, which are no model's.
+func (r *reply) fixed() string {
+	asked := r.order.Consent
+	return r.prompts.Phrase(r.order.Answer, string(r.order.Lang), "action", asked.Action, "people", text.List(asked.By, r.order.Lang))
 }
 
 func (r *reply) tell(ctx context.Context, n *announcement) error {

@@ -70,7 +70,7 @@ func (s stay) begin(ctx context.Context) (context.Context, error) {
 	c.life.ended, c.life.cancel, c.dev = ctx.Done(), cancel, dev
 	c.state.Learned = dev.learned
 	c.whom.choose(dev.role)
-	if persona, _ := c.cast(); persona.Forgets { // what was said to another
+	if persona, _ := c.cast(&order{}); persona.Forgets { // what was said to another
 		dev.history.Clear()
 		dev.endTalk()
 	}

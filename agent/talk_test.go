@@ -162,6 +162,8 @@ type talkScene struct {
 	tools  *scriptSource
 	duplex *pt.Duplex // nil: none
 	music  scriptMusic
+	voices *scriptVoices // nil: nobody is told apart
+	keeper *partsKeeper
 	limits router.Options
 	now    func() time.Time // of our own tools; nil: always the same
 	dev    *Device
@@ -180,6 +182,9 @@ func readScene(a *txtar.Archive) *talkScene {
 	s.asr, s.llm = &scriptASR{lines: s.parts["asr"]}, &scriptLLM{lines: s.parts["llm"]}
 	if lines, ok := s.parts["realtime"]; ok {
 		s.duplex = scriptDuplex(lines)
+	}
+	if lines, ok := s.parts["voices"]; ok {
+		s.voices = &scriptVoices{lines: lines}
 	}
 	source := "device"
 	for _, line := range s.parts["setup"] {
@@ -205,6 +210,9 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 	}
 	if s.duplex != nil {
 		o.Realtime = &restingDuplex{Duplex: s.duplex}
+	}
+	if s.voices != nil {
+		o.Voices = s.voices
 	}
 	session := wire.Session{DeviceID: "24:6f:28:aa:10:02", SessionID: "s1", Language: "en"}
 	for _, line := range s.parts["setup"] {
@@ -240,6 +248,17 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 			s.limits.Jobs = append(s.limits.Jobs, value)
 		case "confirm":
 			s.limits.Confirm = append(s.limits.Confirm, value)
+		case "confirm_by":
+			pattern, people, _ := strings.Cut(value, " ")
+			s.limits.ConfirmBy = map[string][]string{pattern: strings.Fields(people)}
+		case "agent_of":
+			person, agent, _ := strings.Cut(value, " ")
+			o.AgentOf = func(name string) string {
+				if name == person {
+					return agent
+				}
+				return ""
+			}
 		default:
 			t.Fatalf("unknown setup %q", line)
 		}
@@ -252,7 +271,8 @@ func (s *talkScene) run(t *testing.T) *box {
 	t.Helper()
 	var detectors sync.WaitGroup
 	o, session := s.options(t, &detectors)
-	o.Keeper = &partsKeeper{t: t}
+	s.keeper = &partsKeeper{t: t}
+	o.Keeper = s.keeper
 	b := &box{began: time.Now(), wake: make(chan struct{})}
 	s.limits.Log = o.Log
 	tools := router.New(s.limits, s.local(t), s.tools)
@@ -323,6 +343,10 @@ func TestTalk(t *testing.T) {
 						t.Error("a realtime session is left open")
 					}
 					compare(t, file, a, "duplex", s.duplexDid())
+				}
+				compare(t, file, a, "speakers", s.speakers())
+				if s.voices != nil {
+					compare(t, file, a, "looks", s.voices.String())
 				}
 				compare(t, file, a, "said", strings.Join(s.tts.said, "\n")+"\n")
 				compare(t, file, a, "told", s.told())

@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"xiaozhi/internal/text"
@@ -25,6 +27,27 @@ type Info struct {
 	Zone     *time.Location // nil: the server's zone
 	Hand     bool           // a person does it at a page, and waits for it
 	Pictures bool           // the caller takes pictures as they are: they are not described for it
+	Speaker  Speaker        // who has said what the tool is called for
+}
+
+// Speaker says who is speaking, as far as their voice tells. It proves nothing: voices can be alike, and
+// recorded.
+type Speaker struct {
+	On      bool   // voices are told apart: who is not known is a stranger
+	ID      string // of the person; "": a stranger, or nobody has spoken
+	Name    string
+	Sure    int  // how much the voices are alike, in per cent
+	Certain bool // that is well above what is needed
+	Before  bool // the voice was known a moment ago, and is only taken to be the same
+	Other   bool // the voice is surely of nobody who is known
+}
+
+// Told reports whether the voice itself has told who it is, or that it is a stranger's.
+func (s Speaker) Told() bool { return s.Other || s.ID != "" && !s.Before }
+
+// MayAllow reports whether this is one of the people of these names, told by the voice itself. nil: whoever speaks may.
+func (s Speaker) MayAllow(people []string) bool {
+	return people == nil || s.ID != "" && !s.Before && slices.ContainsFunc(people, func(name string) bool { return strings.EqualFold(name, s.Name) })
 }
 
 // WithInfo returns a context that carries info to the tools called under it.

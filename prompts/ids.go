@@ -39,9 +39,13 @@ const (
 	LateUnknown = "late_unknown" // {action}
 	ConsentAsk  = "consent_ask"  // {action}
 	ConsentNo   = "consent_no"
-	JobDone     = "job_done" // {action}
-	JobNote     = "job_note" // {tool}, {result}; for the model, not for the ear
-	JobLost     = "job_lost" // {action}
+
+	ConsentVoice  = "consent_voice"  // {people}
+	ConsentOthers = "consent_others" // {people}
+
+	JobDone = "job_done" // {action}
+	JobNote = "job_note" // {tool}, {result}; for the model, not for the ear
+	JobLost = "job_lost" // {action}
 
 	QuietUntil = "quiet_until" // {time}
 	QuietOn    = "quiet_on"
@@ -115,7 +119,7 @@ func IDs() []string {
 		PairNeeded, PairCode, PairClosed, PairRefused,
 		OK, Goodbye, Greeting, Filler,
 		FillerLong, UnknownTool, ToolFailed,
-		LateFailure, LateUnknown, ConsentAsk, ConsentNo, JobDone, JobNote, JobLost,
+		LateFailure, LateUnknown, ConsentAsk, ConsentNo, ConsentVoice, ConsentOthers, JobDone, JobNote, JobLost,
 		QuietUntil, QuietOn, QuietOff, QuietHouse, RoutineSet, RoutineCancelled, RoutineNote, RoutineFailed, EarlierTalk,
 		Forgotten, RoleChanged, RoleBack,
 		Remembered, RememberedAlready, MemoryNone, MemoryList, MemoryForgot, MemoryForgotAll, MemoryUnknown, MemoryOff,

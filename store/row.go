@@ -16,6 +16,37 @@ import (
 // NewID returns an id that is made once: a UUID of version 7, which sorts by the time at which it was made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
+// Page asks for a part of a list, newest first: up to Limit rows that are older than Before. The zero value asks for
+// the first fifty.
+type Page struct {
+	Limit  int // at most 500
+	Before Cursor
+}
+
+// Cursor is the place of a row in a list. That of the last row of a page begins the next one.
+type Cursor struct {
+	At time.Time
+	ID string
+}
+
+const (
+	pageRows = 50
+	MaxPage  = 500 // rows
+)
+
+// bounds are the parameters of a page: time, id, and number of rows.
+func (p Page) bounds() (before int64, id string, limit int) {
+	limit = p.Limit
+	if limit <= 0 {
+		limit = pageRows
+	}
+	before = math.MaxInt64
+	if !p.Before.At.IsZero() {
+		before = p.Before.At.UnixMilli()
+	}
+	return before, p.Before.ID, min(limit, MaxPage)
+}
+
 // row is a table's row type: fields lists its columns, in the order of the table's column list, both to be read and
 // to be written.
 type row[T any] interface {
@@ -240,35 +271,4 @@ func (c words) Scan(src any) error {
 		*c.all = strings.Fields(all)
 	}
 	return err
-}
-
-// Page asks for a part of a list, newest first: up to Limit rows that are older than Before. The zero value asks for
-// the first fifty.
-type Page struct {
-	Limit  int // at most 500
-	Before Cursor
-}
-
-// Cursor is the place of a row in a list. That of the last row of a page begins the next one.
-type Cursor struct {
-	At time.Time
-	ID string
-}
-
-const (
-	pageRows = 50
-	MaxPage  = 500 // rows
-)
-
-// bounds are the parameters of a page: time, id, and number of rows.
-func (p Page) bounds() (before int64, id string, limit int) {
-	limit = p.Limit
-	if limit <= 0 {
-		limit = pageRows
-	}
-	before = math.MaxInt64
-	if !p.Before.At.IsZero() {
-		before = p.Before.At.UnixMilli()
-	}
-	return before, p.Before.ID, min(limit, MaxPage)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -94,7 +95,8 @@ func TestPeople(t *testing.T) {
 		}
 		ids, gone = voiceIDs(t, s)
 		same(t, ids, []string{"2", "3"})
-		same(t, gone, []string{"Ben-far", "1"})
+		slices.Sort(gone) // they may be of one millisecond
+		same(t, gone, []string{"1", "Ben-far"})
 
 		// An account that is deleted leaves its person.
 		want(t, s.People.Edit(ctx, "Ben", "Ben", "u"), nil)

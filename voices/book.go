@@ -37,7 +37,7 @@ type Book struct {
 	reading sync.Mutex // of reading the store, so that the newest stays
 }
 
-// household is what is known at a time. It does not change.
+// household holds all that is known at a time. It does not change.
 type household struct {
 	Kept
 	byID map[string]Person

@@ -116,7 +116,7 @@ func (b *Book) removeOne(ctx context.Context, r Removal) error {
 	if e == nil || e.Name() != r.Service {
 		made, free, err := b.o.Service(ctx, r.Service)
 		if err != nil {
-			return fmt.Errorf("%s: %w", message.Both("voices/no-service", r.Service), err)
+			return fmt.Errorf("%s: %w", message.Both("household/no-service", r.Service), err)
 		}
 		defer free()
 		e = made

@@ -65,6 +65,8 @@ type Answer struct {
 	// Doubtful says that they may not be what the user says to the question: they were
 	// typed where the user speaks, or something else was told after it.
 	Doubtful bool
+	Speaker  mcp.Speaker
+	Sound    []int16 // of the words, at [providers.VoiceRate]; nil: it was not kept
 }
 
 // Handler completes a tool. args are the tool's arguments, of any shape; an error
@@ -76,6 +78,8 @@ type Caller struct {
 	Lang text.Lang
 	Turn uint64 // 0: somebody outside
 	Hand bool   // of 0: a person, who waits for it
+
+	Speaker mcp.Speaker
 }
 
 // Timed is an [Instance] that acts at a time.
@@ -89,6 +93,7 @@ type Timed interface {
 type Noting interface {
 	// Notes returns what a model that is called agent is told before it answers words, which may be a guess at what is being said. "": the
 	// server speaks by itself. lang is that of the system prompt. It changes nothing, waits 30 ms at most, and may be called by any goroutine until Detach has returned.
+	// The context carries the [mcp.Info] of the turn: who is speaking.
 	Notes(ctx context.Context, agent, words string, lang text.Lang) think.Notes
 }
 
@@ -158,6 +163,9 @@ type Host interface {
 	SetRole(name string) (other bool, err error)
 	// SetResult sets the one result of a tool call in the history.
 	SetResult(callID, result string)
+	// KeepSound has the sound of what is said from now on be given to [Announcement].Answer, or not any more. It reports whether
+	// that can be: something is there that tells people apart.
+	KeepSound(on bool) bool
 	// Post has f run on the conversation's goroutine, from another one, unless the
 	// conversation ends before.
 	Post(f func())

@@ -30,14 +30,28 @@ type Sounds interface {
 	Release(id uint64)
 }
 
+// Tap listens in on an utterance. Its methods never wait for what comes of it; all are called by the listener's goroutine.
+type Tap interface {
+	// Write takes a copy of its sound, as the recogniser hears it.
+	Write(pcm []int16)
+	// Pause says that what was said so far may be all.
+	Pause()
+	// End says that it is over. echo: it was the device's own sound. It is the last call, as Drop is.
+	End(echo bool)
+	// Drop says that it is not reported any more.
+	Drop(cause error)
+}
+
 // Options hold what the listeners of a conversation share. Every field must be set
-// but Phrases, Sounds, FarEnd, SelfEcho, Record, Meter and Heard.
+// but Phrases, Sounds, Tap, FarEnd, SelfEcho, Record, Meter and Heard.
 type Options struct {
-	VAD      providers.VAD
-	ASR      providers.ASR
-	Warm     []any           // those of them that are [providers.Warmer] are warmed when somebody speaks
-	Phrases  func() []string // what is likely to be said; nil: nothing is known
-	Sounds   Sounds          // nil: all is recognised
+	VAD     providers.VAD
+	ASR     providers.ASR
+	Warm    []any           // those of them that are [providers.Warmer] are warmed when somebody speaks
+	Phrases func() []string // what is likely to be said; nil: nothing is known
+	Sounds  Sounds          // nil: all is recognised
+	// Tap begins to listen in on an utterance, whose context ends with what is done for it. It returns nil if nobody wants to. nil: nobody does.
+	Tap      func(ctx context.Context, id uint64) Tap
 	Endpoint audio.EndpointOptions
 	BargeIn  time.Duration // of voice, after which SpeechLong is reported
 	Attempts int           // how often the text of an utterance is asked for before its end; 0: never
@@ -308,6 +322,9 @@ func (l *Listener) open(before []int16) {
 // write gives sound to the utterance. One whose recogniser takes no more ends in
 // manual mode: it was held for longer than any recogniser buffers.
 func (l *Listener) write(pcm []int16) {
+	if l.speech.tap != nil {
+		l.speech.tap.Write(pcm)
+	}
 	if !l.speech.write(pcm) && l.mode == wire.Manual {
 		l.muted = true
 		l.commit(0)
@@ -342,7 +359,7 @@ func (l *Listener) commit(silence time.Duration) {
 func (l *Listener) drop(cause error) {
 	if l.speech != nil {
 		l.o.Book.Release(l.speech.id, cause)
-		l.speech.release()
+		l.speech.release(cause)
 		l.speech = nil
 		l.record()
 	}

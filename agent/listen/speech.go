@@ -35,6 +35,7 @@ type speech struct {
 	lang string
 	ctx  func() (context.Context, context.CancelCauseFunc) // a context that ends with the utterance
 
+	tap     Tap // nil: nobody listens in
 	attempt *attempt
 	failed  error // why it cannot be recognised
 
@@ -95,6 +96,9 @@ func newSpeech(o *Options, lang string, keeps, foreign bool) *speech {
 	ctx, cancel := o.Child()
 	s := &speech{o: o, id: o.Book.add(cancel), lang: lang, keeps: keeps, foreign: foreign, next: o.BargeIn}
 	s.ctx = func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(ctx) }
+	if o.Tap != nil {
+		s.tap = o.Tap(ctx, s.id)
+	}
 	s.warm()
 	if s.sounds = o.Sounds != nil && o.Sounds.Begin(s.id); s.sounds {
 		s.attempt = &attempt{n: 1}
@@ -105,7 +109,10 @@ func newSpeech(o *Options, lang string, keeps, foreign bool) *speech {
 }
 
 // release lets go of the utterance.
-func (s *speech) release() {
+func (s *speech) release(cause error) {
+	if s.tap != nil {
+		s.tap.Drop(cause)
+	}
 	if s.sounds {
 		s.o.Sounds.Release(s.id)
 	}
@@ -178,6 +185,9 @@ func (s *speech) write(pcm []int16) bool {
 func (s *speech) pause(at time.Duration) {
 	a := s.attempt
 	s.pausedAt = at
+	if s.tap != nil {
+		s.tap.Pause()
+	}
 	if s.keeps && s.asks < s.o.Attempts && a.stream != nil && s.failed == nil {
 		s.asks++
 		a.echo.Store(s.isEcho())
@@ -286,6 +296,9 @@ func (s *speech) end(epoch uint64, silence time.Duration) {
 		a.echo.Store(s.isEcho())
 	}
 	echo := a.echo.Load()
+	if s.tap != nil {
+		s.tap.End(echo)
+	}
 	s.o.Report(turn.SpeechEnded{ID: s.id, Epoch: epoch, Attempt: a.n, Spoken: ended.Add(-silence), Ended: ended, Echo: echo})
 	if a.stream != nil {
 		s.ask(a)

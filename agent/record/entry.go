@@ -39,6 +39,7 @@ type Entry struct {
 	TTS  *TTS  `json:"tts,omitempty"`
 
 	Duplex *Duplex `json:"duplex,omitempty"`
+	Voice  *Voice  `json:"voice,omitempty"`
 
 	// Tools and music.
 	Tools *Tools `json:"tools,omitempty"`
@@ -92,6 +93,7 @@ type Has struct {
 	Levels   bool `json:"levels,omitempty"`
 	Look     bool `json:"look,omitempty"`
 	Agents   bool `json:"agents,omitempty"`
+	Voices   bool `json:"voices,omitempty"`
 }
 
 // Frame is a packet from the microphone.

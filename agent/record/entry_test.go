@@ -23,7 +23,7 @@ import (
 // Every option that decides how a conversation goes is recorded: a new one is
 // either a plain value, or known here.
 func TestEveryOptionIsKnown(t *testing.T) {
-	wrapped := []string{"VAD", "ASR", "LLM", "TTS", "Realtime", "FastPath", "Features", "Persona", "Describe"}
+	wrapped := []string{"VAD", "ASR", "LLM", "TTS", "Realtime", "FastPath", "Features", "Persona", "Describe", "Voices", "AgentOf"}
 	flagged := []string{"Tokens", "Sounds", "Levels", "Zone"}
 	of := []string{"Phrases", "Prompts", "Devices", "Log", "Recall", "Record", "Keeper", "Report", "Phase", "Meter", "Latest", "Limits", "Renewed", "Quiet"} // not of the recording: they decide nothing
 	for _, options := range []any{agent.Options{}, router.Options{}} {

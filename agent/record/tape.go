@@ -104,6 +104,7 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 		Has: Has{
 			FastPath: o.FastPath != nil, Tokens: o.Tokens != nil,
 			Sounds: o.Sounds != nil, Levels: o.Levels != nil, Look: l.Describe != nil, Agents: o.Persona != nil,
+			Voices: o.Voices != nil,
 		},
 		VADFrame: o.VAD.FrameSamples(), TTS: o.TTS.Name(), Codec: t.codec,
 	}
@@ -129,6 +130,12 @@ func (t *Tape) Wrap(o agent.Options, l router.Options) (agent.Options, router.Op
 	t.add(Entry{Begin: b})
 	if o.Persona != nil {
 		o.Persona = t.agents(o.Persona)
+	}
+	if o.Voices != nil {
+		o.Voices = &tapedVoices{Book: o.Voices, tape: t}
+	}
+	if o.AgentOf != nil {
+		o.AgentOf = t.agentOf(o.AgentOf)
 	}
 	if o.FastPath != nil {
 		o.FastPath = tapedFastPath{o.FastPath, t}

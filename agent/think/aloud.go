@@ -15,7 +15,6 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
-	"xiaozhi/mcp"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 )
@@ -64,8 +63,7 @@ func (a *Aloud) Owes() bool { return a.owes }
 // after an error.
 func (a *Aloud) Answer(ctx context.Context) error {
 	r := a.r
-	info := mcp.Info{DeviceID: r.turn.Session.DeviceID, Agent: r.turn.Agent, Language: r.lang(), Zone: r.o.Zone}
-	ctx, giveUp := context.WithCancelCause(mcp.WithInfo(ctx, info))
+	ctx, giveUp := context.WithCancelCause(r.withInfo(ctx))
 	defer r.calling.Wait()
 	defer giveUp(nil)
 	var results []providers.ToolResult

@@ -186,12 +186,18 @@ func (r *Responder) prepare(c *toolCall) (router.Prepared, *mcp.Outcome) {
 	if yes := r.turn.Allow; yes != nil && !r.question.allowed && yes.Call.Name == call.Name && yes.Call.Arguments == call.Arguments &&
 		yes.Tool == p.Offer.Identity() {
 		r.question.allowed = true // once: what is called again is asked again
-		return r.tools.Router.Consent(p), nil
+		person := ""
+		if s := r.turn.Speaker; s.Told() {
+			person = s.Name
+		}
+		return r.tools.Router.Consent(p, person), nil
 	}
 	if r.question.asked != nil {
 		return p, refuse(router.RefusedConsent, "agent/call-other-question")
 	}
-	r.question.asked = &Asked{call, p.Offer.Identity(), ActionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, r.turn.Lang)}
+	r.question.asked = &Asked{
+		Call: call, Tool: p.Offer.Identity(), Action: ActionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, r.turn.Lang), By: p.By(),
+	}
 	c.asks = true
 	return p, &mcp.Outcome{Text: message.In(r.turn.Lang, "agent/call-asks")}
 }

@@ -14,6 +14,7 @@ import (
 	"xiaozhi/agent/speak"
 	"xiaozhi/internal/idle"
 	"xiaozhi/internal/text"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/text/sentence"
 	"xiaozhi/internal/timeline"
 	"xiaozhi/internal/wire"
@@ -54,6 +55,7 @@ type Turn struct {
 	Session wire.Session
 	Agent   string // whom the device talks to
 	Dialog  string // names the dialogue that History is of
+	Speaker mcp.Speaker
 	// Notes returns what is known beside the dialogue; nil: nothing is. It changes nothing and waits little.
 	Notes func(ctx context.Context, words string) Notes
 }
@@ -136,13 +138,13 @@ func (r *Responder) Converse(ctx context.Context, note string) error {
 		return err
 	}
 	told := note != ""
+	ctx = r.withInfo(ctx)
 	var notes Notes
 	if r.turn.Notes != nil {
 		notes = r.turn.Notes(ctx, r.turn.Words)
 	}
-	system, note = withNotes(system, note, notes)
-	info := mcp.Info{DeviceID: r.turn.Session.DeviceID, Agent: r.turn.Agent, Language: r.lang(), Zone: r.o.Zone}
-	ctx, giveUp := context.WithCancelCause(mcp.WithInfo(ctx, info))
+	system, note = withNotes(system, note, r.who(), notes)
+	ctx, giveUp := context.WithCancelCause(ctx)
 	defer r.calling.Wait()
 	defer giveUp(nil) // calls whose results are not wanted, because the model broke
 	again, err := r.callAllowed(ctx)
@@ -182,6 +184,27 @@ func (r *Responder) Converse(ctx context.Context, note string) error {
 	}
 }
 
+// who says who is speaking, as a model is told; "": nobody is, or voices are not told apart.
+func (r *Responder) who() string {
+	s, lang := r.turn.Speaker, text.Lang(r.turn.Session.Language)
+	switch {
+	case !s.On || r.turn.Words == "":
+		return ""
+	case s.Name == "":
+		return message.In(lang, "agent/speaker-unknown")
+	case s.Before:
+		return message.In(lang, "agent/speaker-before", s.Name)
+	case s.Certain:
+		return message.In(lang, "agent/speaker-certain", s.Name)
+	}
+	return message.In(lang, "agent/speaker-fairly", s.Name)
+}
+
+// withInfo has what is called under a context know of the turn.
+func (r *Responder) withInfo(ctx context.Context) context.Context {
+	return mcp.WithInfo(ctx, mcp.Info{DeviceID: r.turn.Session.DeviceID, Agent: r.turn.Agent, Language: r.lang(), Zone: r.o.Zone, Speaker: r.turn.Speaker})
+}
+
 // Silent reports whether nothing was answered in any step.
 func (r *Responder) Silent() bool {
 	return !slices.ContainsFunc(r.steps, func(s *step) bool { return strings.TrimSpace(s.text.String()) != "" })
@@ -207,10 +230,12 @@ func Instructions(o *Options, t Turn) (string, error) {
 	return o.Prompts.Render(t.Role, t.Session.Language, data)
 }
 
-// withNotes adds notes to a system prompt, and to what else stands before the user's words.
-func withNotes(system, note string, n Notes) (withAlways, withFound string) {
-	if n.Always != "" {
-		system = strings.TrimSpace(system) + "\n\n" + n.Always
+// withNotes adds notes, and who is speaking, to a system prompt, and to what else stands before the user's words.
+func withNotes(system, note, who string, n Notes) (withAlways, withFound string) {
+	for _, more := range []string{n.Always, who} {
+		if more != "" {
+			system = strings.TrimSpace(system) + "\n\n" + more
+		}
 	}
 	if note == "" {
 		note = n.Found

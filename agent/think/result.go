@@ -80,8 +80,9 @@ func Answer(messages []providers.Message) (words string) {
 // Asked is a call that a user was asked to allow.
 type Asked struct {
 	Call   providers.ToolCall
-	Tool   string // what the call would run, by [router.Offer.Identity]
-	Action string // the call, as words
+	Tool   string   // what the call would run, by [router.Offer.Identity]
+	Action string   // the call, as words
+	By     []string // names of the people who may say yes; nil: whoever speaks
 }
 
 // question describes what the user is being asked to allow.

@@ -122,6 +122,9 @@ type (
 		ID     uint64
 		Words  string
 		Unsaid bool // nobody is known to have said them
+
+		Heard   []uint64 // the utterances that they were said in
+		Speaker Speaker
 	}
 	// Drop gives up an announcement that was to be told at once.
 	Drop struct{ Announcement uint64 }

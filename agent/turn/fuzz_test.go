@@ -267,6 +267,9 @@ func (w *world) act(what, how byte) {
 		if how%3 == 0 {
 			w.do(Draft{ID: w.last, Attempt: 1 + int(how)%2, Words: words})
 		}
+		if how%5 == 0 {
+			w.do(Identified{ID: w.last - uint64(how%2), Speaker: Speaker{Voice: Recognition(how % 4), ID: words}})
+		}
 	case 10:
 		w.do(SpeechResumed{ID: w.last, Attempt: 1 + int(how)%3, Gap: time.Duration(how) * 10 * time.Millisecond})
 	case 11, 12:

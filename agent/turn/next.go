@@ -84,6 +84,8 @@ func event(x *step, e Event) {
 		limitPause(x, e.ID, decideWithin-x.Trigger)
 	case Draft:
 		draft(x, e)
+	case Identified:
+		identified(x, e)
 	case SpeechResumed:
 		speechResumed(x, e)
 	case SpeechEnded:

@@ -106,6 +106,7 @@ var (
 		{"transcript: a request", Transcript{ID: 1, Attempt: 1, Text: Text{Status: Final, Words: "tell me a joke"}}},
 		{"transcript: a backchannel", Transcript{ID: 1, Attempt: 1, Text: Text{Status: Final, Words: "uh-huh"}}},
 		{"sound without words", Transcript{ID: 1, Attempt: 1, Text: Text{Status: Unread}}},
+		{"speaker known", Identified{ID: 1, Speaker: Speaker{Voice: Familiar, ID: "a", Name: "Anna", Sure: 80}}},
 		{"ready", Ready{Turn: 1}},
 		{"tool wanted", ToolWanted{Turn: 1}},
 		{"finished", Finished{Turn: 1}},

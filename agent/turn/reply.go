@@ -216,7 +216,7 @@ func (x *step) tell(r Request) bool {
 	if x.Asked == 0 {
 		return false
 	}
-	x.do(Answer{x.Asked, r.Words, x.unsaid(r)})
+	x.do(Answer{x.Asked, r.Words, x.unsaid(r), r.Heard, r.Speaker})
 	x.Asked = 0
 	return true
 }
@@ -240,8 +240,13 @@ func consented(x *step, r Request) Request {
 	switch {
 	case answer == intent.No:
 		r.Answer = prompts.ConsentNo
-	case answer == intent.Yes && !x.unsaid(r) && !asked.Overtaken:
+	case answer == intent.Yes && !x.unsaid(r) && !asked.Overtaken && asked.mayAllow(r.Speaker):
 		r.Allow = true
+	case answer == intent.Yes && len(asked.By) > 0 && !asked.Overtaken:
+		r.Answer = prompts.ConsentOthers
+		if !asked.Again && !r.Speaker.told() {
+			r.Answer = prompts.ConsentVoice // a yes in a whole sentence tells more of the voice
+		}
 	case answer == intent.Unclear && own.Complete(r.Words) == intent.Unfinished:
 		x.Consent = asked // the rest of the answer may come; what is said until then overtakes the question
 		x.Consent.Overtaken = true

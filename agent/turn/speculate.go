@@ -16,12 +16,12 @@ func speculate(x *step, u *Utterance) {
 		return
 	}
 	words, heard, ok := soFar(x, u)
-	lang := x.langOf(words, heard)
+	lang, who := x.langOf(words, heard), speaker(x, append(x.all(Awaited), u))
 	if ok || text.Bare(words) != "" {
 		u.Delay = x.Learned.Pause.Delay(x.Commit, x.tongue(lang).Complete(words))
 		x.do(AwaitSilence{u.ID, u.Delay})
 	}
-	if x.Speculates() && x.guesses(words, lang) {
+	if x.Speculates() && x.guesses(words, lang, who) {
 		return // it answers these words already
 	}
 	x.discard(ErrReplaced)
@@ -30,7 +30,7 @@ func speculate(x *step, u *Utterance) {
 	}
 	x.Speculate.Tries++
 	x.begin(Request{
-		Words: words, Shown: words, Lang: lang, Before: x.Learned.Lang, Speculative: true,
+		Words: words, Shown: words, Lang: lang, Before: x.Learned.Lang, Speaker: who, Speculative: true,
 		Times: timeline.Times{ASR: u.Text.Provider},
 	})
 }
@@ -54,10 +54,10 @@ func guess(x *step) Request {
 }
 
 // guesses reports whether the speculation answers these words, punctuation apart, in this
-// language. A point within a number is none: 2.5 is not 25.
-func (x *step) guesses(words string, lang text.Lang) bool {
+// language, to who is speaking. A point within a number is none: 2.5 is not 25.
+func (x *step) guesses(words string, lang text.Lang, speaker Speaker) bool {
 	guess := guess(x)
-	return guess.Lang == lang && text.Bare(guess.Words) == text.Bare(words) && slices.Equal(numbers(guess.Words), numbers(words))
+	return guess.Lang == lang && guess.Speaker.ID == speaker.ID && text.Bare(guess.Words) == text.Bare(words) && slices.Equal(numbers(guess.Words), numbers(words))
 }
 
 // numbers lists the numbers that are written in digits with signs within.
@@ -100,7 +100,7 @@ func adopt(x *step, r Request) bool {
 	case !x.Speculates():
 		return false
 	case r.Phrase != "" || r.Answer != "" || r.Consent.ID != 0 || r.Told,
-		!x.guesses(r.Words, r.Lang), x.Pending == nil && x.seen.Stale:
+		!x.guesses(r.Words, r.Lang, r.Speaker), x.Pending == nil && x.seen.Stale:
 		x.discard(ErrReplaced)
 		return false
 	case x.Pending != nil: // it has not begun

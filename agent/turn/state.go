@@ -24,9 +24,11 @@ type State struct {
 	Speculate Speculation
 	Learned   Learned
 	Last      Spoken // the reply before
-	Due       Due
-	Farewell  Farewell
-	Active    time.Time // when the last thing happened
+
+	LastSpeaker lastSpeaker
+	Due         Due
+	Farewell    Farewell
+	Active      time.Time // when the last thing happened
 }
 
 // Mic is the device's microphone.
@@ -62,6 +64,7 @@ type Utterance struct {
 	Read    bool // its words were asked for beside that
 	Long    bool // it is long enough to interrupt a reply
 	Text    Text
+	Speaker Speaker
 	Spoken  time.Time     // the last voiced sample
 	Delay   time.Duration // of silence after which it is over; 0: as long as is set
 	Ended   time.Time     // when it was taken to be over
@@ -129,6 +132,7 @@ type Request struct {
 	Told         bool      // Words went to whoever had asked for them
 	Consent      Consent   // the question that Words answered
 	Allow        bool      // Words are a yes to Consent
+	Speaker      Speaker   // of Words or of the sound
 	Announcement uint64    // to be told; 0: none
 	Music        bool      // the announcement is music
 	HangUp       bool      // the conversation ends after it
@@ -145,6 +149,8 @@ type Consent struct {
 	Until     time.Time
 	Again     bool // it was asked a second time
 	Overtaken bool // something else was told after it: a yes may be to that
+
+	By []string // names of the people who may say yes; nil: whoever speaks. Nobody changes it
 }
 
 // Reply is the turn that has the floor.

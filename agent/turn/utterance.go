@@ -196,13 +196,13 @@ func understood(x *step) Request {
 	for _, u := range x.all(Awaited) {
 		heard = append(heard, u.ID)
 	}
-	r := request(x)
+	r := request(x, heard)
 	r.Heard = heard
 	return r
 }
 
-// request makes a request of what was said, without the utterances.
-func request(x *step) Request {
+// request makes a request of what was said in these utterances.
+func request(x *step, said []uint64) Request {
 	last := x.last(Awaited)
 	times := timeline.Times{
 		EndOfSpeech: last.Spoken, End: endOf(x), Delay: last.Delay, Endpoint: last.Ended, Silent: silentFrom(x, last), Transcript: last.Text.At,
@@ -228,13 +228,14 @@ func request(x *step) Request {
 			times.ASR = u.Text.Provider
 		}
 	}
+	who := speaker(x, x.all(Awaited))
 	switch {
 	case unread:
 		x.Learned.Empty, x.Learned.Spoke = 0, true
-		return Request{Sound: true, Lang: x.lang(), Before: x.Learned.Lang, Times: times}
+		return Request{Sound: true, Lang: x.lang(), Before: x.Learned.Lang, Speaker: who, Times: times}
 	case text.Bare(words) != "":
 		x.Learned.Empty, x.Learned.Spoke = 0, true
-		r := answer(x, Request{Words: words, Lang: heard, Times: times})
+		r := answer(x, Request{Words: words, Heard: said, Lang: heard, Speaker: who, Times: times})
 		r.Sound = sound && !r.Told && !r.Allow && r.Answer == ""
 		return r
 	case failed != nil:

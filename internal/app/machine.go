@@ -54,12 +54,17 @@ type forces struct {
 
 // limitsOf are the limits that settings set for the tools of all devices.
 func limitsOf(cfg *config.Config) router.Limits {
-	return router.Limits{Rules: router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm}, Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs, Times: cfg.Tools.Timeouts}
+	return router.Limits{Rules: rulesOf(cfg), Kinds: cfg.Tools.Kinds, Jobs: cfg.Tools.Jobs, Times: cfg.Tools.Timeouts}
+}
+
+// rulesOf are the rules of the gate for all tools.
+func rulesOf(cfg *config.Config) router.Rules {
+	return router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm, ConfirmBy: cfg.Tools.ConfirmBy}
 }
 
 // gateOf is the gate of what is offered to programs.
 func gateOf(cfg *config.Config) router.Gate {
-	return router.NewGate(router.Rules{Deny: cfg.Tools.Deny, Confirm: cfg.Tools.Confirm})
+	return router.NewGate(rulesOf(cfg))
 }
 
 // machine changes the settings of the running program.

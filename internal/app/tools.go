@@ -113,7 +113,7 @@ func (t toolsOf) CallHere(ctx context.Context, call mcp.Call, sure bool) (mcp.Ac
 		return *refused, p.Invalid
 	}
 	if sure {
-		p = box.Consent(p)
+		p = box.Consent(p, "") // nobody has spoken
 	}
 	return box.Run(ctx, p), ""
 }

@@ -92,7 +92,7 @@ func paths(text string) []string {
 	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
 		top, _, _ := strings.Cut(m[1], "/")
 		switch top {
-		case ".", "agent", "audio", "cmd", "connection", "console", "docs", "e2e", "internal", "knowledge", "mcp", "memory", "prompts", "providers", "scripts", "store":
+		case ".", "agent", "audio", "cmd", "connection", "console", "docs", "e2e", "internal", "knowledge", "mcp", "memory", "prompts", "providers", "scripts", "store", "voices":
 			if !strings.ContainsAny(m[1], " *") {
 				names = append(names, m[1])
 			}

@@ -71,6 +71,21 @@ func head(s string, limit int) string {
 	return s[:end]
 }
 
+// List returns items as words: a, b and c.
+func List(items []string, lang Lang) string {
+	last := len(items) - 1
+	if last < 1 {
+		return strings.Join(items, "")
+	}
+	switch {
+	case lang.IsChinese():
+		return strings.Join(items[:last], "、") + "和" + items[last]
+	case lang == "", lang.IsEnglish():
+		return strings.Join(items[:last], ", ") + " and " + items[last]
+	}
+	return strings.Join(items, ", ")
+}
+
 // Join returns a and b as one text, with a space between them unless one is empty, a ends with a
 // space, or one of the two characters that meet is written without spaces, as Korean is not.
 func Join(a, b string) string {

@@ -180,7 +180,7 @@ func TestDoors(t *testing.T) {
 	if refused != nil || !p.Asks() {
 		t.Fatalf("%+v, asks %v", refused, p.Asks())
 	}
-	if r := box.Run(t.Context(), box.Consent(p)); r.Action != mcp.ActionTypeNone || f.State("cover.garage") != "open" {
+	if r := box.Run(t.Context(), box.Consent(p, "")); r.Action != mcp.ActionTypeNone || f.State("cover.garage") != "open" {
 		t.Errorf("%+v, %s", r, f.State("cover.garage"))
 	}
 	closed, _ := begun(t, Options{}, house()...)

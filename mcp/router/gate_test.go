@@ -89,3 +89,44 @@ func TestGateDecide(t *testing.T) {
 		t.Error("what was not decided is allowed")
 	}
 }
+
+// A yes to what only certain people may allow is theirs, whatever else asks for one.
+func TestGateAsksCertainPeople(t *testing.T) {
+	door := mcp.Tool{Name: "self.door.open", Source: "device"}
+	by := func(rules ...string) map[string][]string {
+		m := map[string][]string{}
+		for _, rule := range rules {
+			pattern, people, _ := strings.Cut(rule, " ")
+			m[pattern] = strings.Fields(people)
+		}
+		return m
+	}
+	for _, c := range []struct {
+		name   string
+		rules  Rules
+		person string
+		yes    bool
+		want   Decision
+		people string
+	}{
+		{"it asks", Rules{ConfirmBy: by("self.door.* Anna Ben")}, "", false, Asks, "Anna Ben"},
+		{"not those of other tools", Rules{ConfirmBy: by("self.safe.* Anna")}, "", false, Allowed, ""},
+		{"a yes of nobody", Rules{ConfirmBy: by("self.door.* Anna")}, "", true, Denied, "Anna"},
+		{"of somebody else", Rules{ConfirmBy: by("self.door.* Anna")}, "Ben", true, Denied, "Anna"},
+		{"of theirs", Rules{ConfirmBy: by("self.door.* Anna Ben")}, "ben", true, Allowed, ""},
+		{"beside confirm", Rules{Confirm: []string{"*"}, ConfirmBy: by("self.door.* Anna")}, "", true, Denied, "Anna"},
+		{"two rules: of those that both name", Rules{ConfirmBy: by("self.door.* Anna Ben", "self.* ben Cem")}, "", false, Asks, "ben"},
+		{"and of no other", Rules{ConfirmBy: by("self.door.* Anna Ben", "self.* ben Cem")}, "Anna", true, Denied, "ben"},
+		{"that name nobody in common", Rules{ConfirmBy: by("self.door.* Anna", "self.* Ben")}, "Anna", true, Denied, ""},
+	} {
+		got := NewGate(c.rules).Decide(Case{Tool: door, By: mcp.ByModel, Consented: c.yes, Person: c.person})
+		if got.Decision != c.want || strings.Join(got.By, " ") != c.people {
+			t.Errorf("%s: %+v, want %d by %q", c.name, got, c.want, c.people)
+		}
+		for lang, and := range map[text.Lang]string{text.Chinese: "只有", text.English: "only"} {
+			if reason := got.Refusal("the door", lang); c.want == Denied && c.people != "" && (!strings.Contains(reason, and) || !strings.Contains(reason, c.people)) {
+				t.Errorf("%s: refused with %q", c.name, reason)
+			}
+		}
+	}
+}

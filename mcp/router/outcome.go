@@ -128,6 +128,7 @@ var (
 	errRunning  = &callError{"the same call with the same arguments is still running", "router/running"}
 	// errNoConsent holds back what the gate has not let through, whoever wants to run it.
 	errNoConsent = &callError{"the user has not consented", "router/no-consent"}
+	errOthers    = &callError{"only certain people may allow it, by voice", "router/others"}
 
 	errPanic = &callError{"the tool crashed", "router/crashed"}
 

@@ -121,12 +121,35 @@ func TestRunNeedsConsent(t *testing.T) {
 	for _, by := range []mcp.Asker{mcp.ByTool, mcp.ByProgram, 99} { // they cannot answer for the person
 		q := p
 		q.Call.By = by
-		if r := b.Run(t.Context(), b.Consent(q)); r.Action != mcp.ActionTypeError || ran != 0 {
+		if r := b.Run(t.Context(), b.Consent(q, "")); r.Action != mcp.ActionTypeError || ran != 0 {
 			t.Errorf("by %d: %+v", by, r)
 		}
 	}
-	if r := b.Run(t.Context(), b.Consent(p)); r.Result != "wiped" || ran != 1 {
+	if r := b.Run(t.Context(), b.Consent(p, "")); r.Result != "wiped" || ran != 1 {
 		t.Errorf("after a yes: %+v", r)
+	}
+}
+
+// A yes of somebody else than those who may say it runs nothing, and it is said why.
+func TestRunNeedsConsentOfCertainPeople(t *testing.T) {
+	ran := 0
+	s := source("device", "wipe")
+	s.call = func(context.Context, string, map[string]any) (any, error) {
+		ran++
+		return "wiped", nil
+	}
+	b := newRouter(t, Options{Rules: Rules{ConfirmBy: map[string][]string{"wipe": {"Anna"}}}}, s)
+	p, bad := b.Prepare(mcp.Call{ID: "c", Name: "wipe", Language: "en"})
+	if bad != nil || !p.Asks() || len(p.By()) != 1 || p.By()[0] != "Anna" {
+		t.Fatalf("%+v, asks %v", bad, p)
+	}
+	for _, person := range []string{"", "Ben"} {
+		if r := b.Run(t.Context(), b.Consent(p, person)); !strings.Contains(mcp.ResultText(r), "only certain people") || ran != 0 {
+			t.Errorf("%q: %+v", person, r)
+		}
+	}
+	if r := b.Run(t.Context(), b.Consent(p, "Anna")); r.Result != "wiped" || ran != 1 {
+		t.Errorf("after her yes: %+v", r)
 	}
 }
 

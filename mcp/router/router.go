@@ -55,6 +55,9 @@ type Prepared struct {
 // is run; it is not run before [Router.Consent].
 func (p Prepared) Asks() bool { return p.verdict.Decision == Asks }
 
+// By names the people who alone may say yes. nil: whoever speaks may.
+func (p Prepared) By() []string { return p.verdict.By }
+
 // Options set limits. The zero value works.
 type Options struct {
 	Rules
@@ -200,25 +203,25 @@ func (rt *Router) placed() []placedOffer {
 		_, job := mcp.FitsTool(rt.limits.Load().Jobs, tool, name, mcp.FunctionName(tool.Name))
 		out[i].Job = tool.Job || job
 		out[i].Limit = rt.limits.Load().Times.limitOf(out[i].Offer)
-		out[i].Consent = rt.decide(out[i].Offer, mcp.ByModel, false).Decision == Asks
+		out[i].Consent = rt.decide(out[i].Offer, Case{By: mcp.ByModel}).Decision == Asks
 		if name != mcp.FunctionName(names[i]) {
 			rt.warnOnce("tool name is taken", out[i].Tool.Source, names[i], slog.String("offered_as", name))
 		}
 	}
 	return slices.DeleteFunc(out, func(o placedOffer) bool { // by the names that were just given
-		return rt.decide(o.Offer, mcp.ByModel, true).Decision == Denied
+		return rt.decide(o.Offer, Case{By: mcp.ByModel}).Decision == Denied
 	})
 }
 
 // decide asks the gate about a call of an offer.
-func (rt *Router) decide(o Offer, by mcp.Asker, consented bool) Verdict {
-	names := []string{o.LLMName, mcp.FunctionName(o.Tool.Name)}
+func (rt *Router) decide(o Offer, c Case) Verdict {
+	c.Tool, c.Names = o.Tool, []string{o.LLMName, mcp.FunctionName(o.Tool.Name)}
 	if narrow := rt.narrow.Load(); narrow != nil {
-		if why, hidden := narrow.hides(o.Tool, names); hidden {
-			return Verdict{Denied, why, "router/denied"}
+		if why, hidden := narrow.hides(c.Tool, c.Names); hidden {
+			return Verdict{Decision: Denied, Why: why, id: "router/denied"}
 		}
 	}
-	return rt.limits.Load().gate.Decide(Case{Tool: o.Tool, Names: names, By: by, Consented: consented})
+	return rt.limits.Load().gate.Decide(c)
 }
 
 // schema is the compiled schema of a tool; one that is broken stands for any object.
@@ -277,7 +280,7 @@ func (rt *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 		return p, &mcp.ActionResponse{Action: mcp.ActionTypeNotFound, Result: message.In(text.Lang(call.Language), "router/no-tool-named", p.Offer.Tool.Name)}
 	}
 	p.Offer, p.source = placed[i].Offer, placed[i].source
-	if p.verdict = rt.decide(p.Offer, call.By, false); p.verdict.Decision == Denied {
+	if p.verdict = rt.decide(p.Offer, Case{By: call.By}); p.verdict.Decision == Denied {
 		p.refusal = p.verdict.refusal()
 		return p, &mcp.ActionResponse{Action: mcp.ActionTypeError, Result: p.verdict.Refusal(call.Name, text.Lang(call.Language))}
 	}
@@ -298,9 +301,10 @@ func (rt *Router) prepare(call mcp.Call) (Prepared, *mcp.ActionResponse) {
 }
 
 // Consent returns a call to which the person in front of the device has just said yes,
-// as one that may be run. Only who has heard the yes may call it.
-func (rt *Router) Consent(p Prepared) Prepared {
-	p.verdict = rt.decide(p.Offer, p.Call.By, true)
+// as one that may be run, if that person may. person is their name, known by the voice; "": it
+// is not known. Only who has heard the yes may call it.
+func (rt *Router) Consent(p Prepared, person string) Prepared {
+	p.verdict = rt.decide(p.Offer, Case{By: p.Call.By, Consented: true, Person: person})
 	return p
 }
 

@@ -137,6 +137,8 @@ func (rt *Router) place(p Prepared) (*job, error) {
 	switch {
 	case p.source == nil:
 		return nil, errUnprepared
+	case p.verdict.Decision == Denied && p.verdict.id == "router/ask-others":
+		return nil, errOthers
 	case p.verdict.Decision != Allowed:
 		return nil, errNoConsent
 	}

@@ -28,7 +28,7 @@ func (rt *Router) Survey() []Listed {
 	for _, p := range rt.placed() {
 		there[id{p.Tool.Source, p.Tool.Name}] = true
 		l := Listed{Offer: p.Offer}
-		if verdict := rt.decide(p.Offer, mcp.ByModel, false); verdict.Decision == Asks {
+		if verdict := rt.decide(p.Offer, Case{By: mcp.ByModel}); verdict.Decision == Asks {
 			l.Asks = verdict.Why
 		}
 		all = append(all, l)
@@ -54,7 +54,7 @@ func (rt *Router) hidden(tool mcp.Tool) Listed {
 	l.Job = tool.Job || job
 	l.Limit = rt.limits.Load().Times.limitOf(l.Offer)
 	names := []string{mcp.FunctionName(tool.Name)}
-	l.Asks, l.Consent = rt.limits.Load().gate.asks(tool, names)
+	l.Asks, _, l.Consent = rt.limits.Load().gate.asks(tool, names)
 	why, denied := rt.limits.Load().gate.hides(tool, names)
 	if narrow := rt.narrow.Load(); !denied && narrow != nil {
 		why, denied = narrow.hides(tool, names)

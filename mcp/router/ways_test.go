@@ -112,7 +112,7 @@ func waysAfterYes(t *testing.T) {
 		if refused != nil {
 			t.Fatal(refused)
 		}
-		wait := rt.Begin(t.Context(), rt.Consent(p))
+		wait := rt.Begin(t.Context(), rt.Consent(p, ""))
 		time.Sleep(time.Second)
 		if n := s.count(); n != 1 {
 			t.Errorf("%s: sent %d times", dialect, n)

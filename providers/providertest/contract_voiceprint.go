@@ -58,7 +58,7 @@ func TestVoiceprintContract(t *testing.T, c Case) {
 	})
 }
 
-// TB is what [KnowsVoices] tells its findings to; testing.TB is one.
+// TB takes the findings of [KnowsVoices]; testing.TB is one.
 type TB interface {
 	Helper()
 	Error(args ...any)

@@ -28,7 +28,7 @@ func (v *Voiceprint) Name() string { return "voices" }
 // Scale says that half is enough.
 func (v *Voiceprint) Scale() providers.Scale { return providers.Scale{Model: "pitch", Threshold: 0.5} }
 
-// Asked is how often it was asked for anything.
+// Asked counts how often it was asked for anything.
 func (v *Voiceprint) Asked() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -238,7 +238,7 @@ func (d *device) run(ctx context.Context, p router.Prepared) mcp.ActionResponse 
 			if handler == nil {
 				return fmt.Errorf("there is no handler named %q", named.FuncName)
 			}
-			did, err = handler(feature.Caller{Lang: text.Lang(lang), Hand: mcp.InfoFrom(ctx).Hand}, named.Args)
+			did, err = handler(feature.Caller{Lang: text.Lang(lang), Hand: mcp.InfoFrom(ctx).Hand, Speaker: mcp.InfoFrom(ctx).Speaker}, named.Args)
 			if err == nil && did.HangUp {
 				h.Step(turn.Leave{Cause: turn.ErrGoodbye})
 			}
@@ -278,10 +278,8 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 		return refuse("agent/consent-gone", "")
 	}
 	action := think.ActionWords(p.Offer.Tool.Name, p.Offer.Tool.Description, lang)
-	yes, err := d.consents(ctx, texts.Phrase(prompts.ConsentAsk, string(lang), "action", action), action, func(words string) intent.Tongue {
-		spoken := text.Resolve(words, "", lang)
-		return intent.Tongue{Lang: spoken, Words: texts.Words(spoken)}
-	})
+	q := question{action: action, by: p.By(), texts: texts, lang: lang}
+	yes, err := d.consents(ctx, &q)
 	if errors.Is(err, feature.ErrQuiet) {
 		return refuse("app/device-quiet", "")
 	}
@@ -299,11 +297,15 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 		})
 	}
 	now, bad := d.tools.Prepare(p.Call) // the user was asked about this tool, as it was
-	if !yes || bad != nil || now.Offer.Identity() != p.Offer.Identity() {
+	switch {
+	case q.others:
+		mention(prompts.ConsentOthers, "people", text.List(q.by, lang))
+		return refuse("agent/consent-others", "")
+	case !yes, bad != nil, now.Offer.Identity() != p.Offer.Identity():
 		mention(prompts.ConsentNo)
 		return refuse("agent/consent-refused", "")
 	}
-	response := d.run(ctx, d.tools.Consent(now))
+	response := d.run(ctx, d.tools.Consent(now, q.person))
 	if e := response.Outcome(string(lang)); e.Failed {
 		mention(prompts.LateFailure, "action", action, "reason", think.ReasonWords(e.Reason))
 	} else {
@@ -312,20 +314,47 @@ func (d *device) permitted(ctx context.Context, p router.Prepared) mcp.ActionRes
 	return response
 }
 
+// question holds what the user is asked to allow, and what came of it.
+type question struct {
+	action string
+	by     []string // names of the people who may say yes; nil: whoever speaks
+	texts  *prompts.Set
+	lang   text.Lang
+
+	person string // who has said yes, by their voice; "": it is not known
+	others bool   // it was nobody who may
+}
+
+// phrase asks it.
+func (q *question) phrase(id string) string {
+	return q.texts.Phrase(id, string(q.lang), "action", q.action, "people", text.List(q.by, q.lang))
+}
+
 // consents asks the user whether to do an action, and again if the answer is not clear or
-// may not be the user's. What is not clear then is a no. tongue judges words in their language.
-func (d *device) consents(ctx context.Context, question, action string, tongue func(words string) intent.Tongue) (yes bool, err error) {
+// may not be the user's. What is not clear then is a no.
+func (d *device) consents(ctx context.Context, q *question) (yes bool, err error) {
+	asks := prompts.ConsentAsk
 	for range 2 {
-		a, err := d.ask(ctx, question)
+		a, err := d.ask(ctx, q.phrase(asks))
 		if err != nil {
 			return false, err
 		}
-		own := tongue(a.Words)
-		switch answer := own.YesNo(a.Words, action); {
-		case answer == intent.Yes && !a.Doubtful:
+		spoken := text.Resolve(a.Words, "", q.lang)
+		own := intent.Tongue{Lang: spoken, Words: q.texts.Words(spoken)}
+		switch answer := own.YesNo(a.Words, q.action); {
+		case answer == intent.Yes && !a.Doubtful && a.Speaker.MayAllow(q.by):
+			q.person, q.others = a.Speaker.Name, false
 			return true, nil
+		case answer == intent.Yes && !a.Doubtful:
+			asks, q.others = prompts.ConsentVoice, true
+			if a.Speaker.Told() {
+				return false, nil
+			}
 		case answer == intent.No, answer == intent.Unclear && !own.Answering(a.Words):
+			q.others = false
 			return false, nil
+		default:
+			q.others = false
 		}
 	}
 	return false, nil

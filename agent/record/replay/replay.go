@@ -20,6 +20,7 @@ import (
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/router"
 	"xiaozhi/prompts"
+	voicebook "xiaozhi/voices"
 )
 
 // Options say how a recording is played. The zero value is for a recording that
@@ -108,6 +109,10 @@ type engines struct {
 	vad   answers[record.VAD]
 	fast  answers[record.Fast]
 	audio answers[record.Audio] // each packet that was offered
+
+	voice  answers[record.Voice]
+	known  []step[bool]              // whether anybody could be known by the voice
+	agents map[string][]step[string] // whom people talked to, by their names
 }
 
 // step is something that happened at a time.
@@ -122,6 +127,7 @@ func newPlayer(ctx context.Context, rec *record.Recording, o Options) (*player, 
 		return nil, errors.New("replay: the recording has no beginning")
 	}
 	p := &player{o: o, rec: rec, session: b.Session, runs: -1, ends: -1, calls: &calls{}, offer: map[string]*offers{}, whom: map[string][]step[record.Agent]{}}
+	p.agents = map[string][]step[string]{}
 	for _, e := range rec.Entries {
 		p.sort(e)
 	}
@@ -181,6 +187,10 @@ func (p *player) settings(ctx context.Context, b *record.Begin) error {
 	if b.Has.Agents {
 		o.Persona = p.persona
 	}
+	if b.Has.Voices {
+		o.Voices = &voices{player: p, certain: map[voicebook.Speaker]bool{}}
+	}
+	o.AgentOf = p.agentOf
 	if b.Has.Look {
 		p.limits.Describe = p.look
 	}
@@ -246,6 +256,8 @@ func (p *player) sort(e record.Entry) {
 		p.rest = append(p.rest, step[bool]{e.T, e.Duplex.Rests})
 	case e.Duplex != nil:
 		p.duplex.add(e.Duplex.N, e.T, *e.Duplex)
+	case e.Voice != nil:
+		p.sortVoice(e.T, *e.Voice)
 	case e.Fast != nil:
 		p.fast.add(e.Fast.N, e.T, *e.Fast)
 	case e.Tools != nil:

@@ -84,7 +84,7 @@ func (s *Server) guarded(next func(w http.ResponseWriter, r *http.Request) (repl
 			detail(w, http.StatusForbidden, "Not authenticated")
 			return
 		case shown != "Bearer "+servicetest.Key || fault == servicetest.WrongKey:
-			detail(w, http.StatusUnauthorized, "无效的接口令牌")
+			detail(w, http.StatusUnauthorized, "invalid api token")
 			return
 		}
 		reply, ok := next(w, r)
@@ -98,7 +98,7 @@ func (s *Server) guarded(next func(w http.ResponseWriter, r *http.Request) (repl
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("key") != servicetest.Key {
-		detail(w, http.StatusUnauthorized, "密钥无效")
+		detail(w, http.StatusUnauthorized, "invalid key")
 		return
 	}
 	body, _ := json.Marshal(map[string]any{"total_voiceprints": len(s.Kept()), "status": "healthy"})
@@ -118,7 +118,7 @@ func (s *Server) sound(w http.ResponseWriter, r *http.Request) (pcm []byte, rate
 		return nil, 0, false
 	}
 	if !strings.HasSuffix(strings.ToLower(head.Filename), ".wav") {
-		detail(w, http.StatusBadRequest, "只支持WAV格式音频文件")
+		detail(w, http.StatusBadRequest, "only WAV files are supported")
 		return nil, 0, false
 	}
 	all, _ := io.ReadAll(file)
@@ -135,7 +135,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) (any, bool) {
 		return nil, false
 	}
 	if seconds := float64(len(pcm)/2) / float64(rate); seconds < 0.5 || seconds > 30 || rate < 8000 {
-		detail(w, http.StatusBadRequest, fmt.Sprintf("音频长度 %.1f 秒", seconds))
+		detail(w, http.StatusBadRequest, fmt.Sprintf("audio of %.1f seconds", seconds))
 		return nil, false
 	}
 	id := r.FormValue("speaker_id")
@@ -148,7 +148,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) (any, bool) {
 		s.pitches[id] = pitch(pcm, rate)
 		s.mu.Unlock()
 	}
-	return map[string]any{"success": true, "msg": "已登记: " + id}, true
+	return map[string]any{"success": true, "msg": "registered: " + id}, true
 }
 
 func (s *Server) identify(w http.ResponseWriter, r *http.Request) (any, bool) {
@@ -158,7 +158,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (any, bool) {
 	}
 	ids := strings.Split(r.FormValue("speaker_ids"), ",")
 	if r.FormValue("speaker_ids") == "" {
-		detail(w, http.StatusBadRequest, "候选说话人ID不能为空")
+		detail(w, http.StatusBadRequest, "speaker_ids must not be empty")
 		return nil, false
 	}
 	best, score := "", 0.0
@@ -186,7 +186,7 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) (any, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, there := s.pitches[id]; !there && s.Fault() != servicetest.Silent { // that has kept nothing
-		detail(w, http.StatusNotFound, "未找到说话人: "+id)
+		detail(w, http.StatusNotFound, "no such speaker: "+id)
 		return nil, false
 	}
 	if s.refuse {
@@ -194,10 +194,10 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) (any, bool) {
 		return nil, false
 	}
 	delete(s.pitches, id)
-	return map[string]any{"success": true, "msg": "已删除: " + id}, true
+	return map[string]any{"success": true, "msg": "deleted: " + id}, true
 }
 
-// pitch is how often sound goes from below zero to above it in a second: the pitch of a tone.
+// pitch counts how often sound goes from below zero to above it in a second: the pitch of a tone.
 func pitch(pcm []byte, rate int) float64 {
 	rises, before := 0, int16(0)
 	for i := 0; i+1 < len(pcm); i += 2 {

@@ -77,16 +77,7 @@ func sayClocks(hours string, at time.Time, lang text.Lang) string {
 		}
 		clocks = append(clocks, SayClock(at, lang))
 	}
-	return sayList(clocks, lang)
-}
-
-// sayList returns a, b and c.
-func sayList(items []string, lang text.Lang) string {
-	last := len(items) - 1
-	if last < 1 {
-		return strings.Join(items, "")
-	}
-	return strings.Join(items[:last], lang.Pick("、", ", ")) + lang.Pick("和", " and ") + items[last]
+	return text.List(clocks, lang)
 }
 
 // every returns every 2 hours, 每2小时, every day, 每天.
@@ -116,7 +107,7 @@ func sayWeekly(interval int, days string, at time.Time, lang text.Lang) string {
 		_, name := namedDay(day, lang)
 		names = append(names, name)
 	}
-	said, on := sayList(names, lang), "on"
+	said, on := text.List(names, lang), "on"
 	if n := len(names); n > 2 && strings.Contains(strings.Join(week[:], ","), days) { // one after the other
 		said, on = names[0]+lang.Pick("到", " to ")+names[n-1], "from"
 	}
