@@ -44,7 +44,7 @@ type file struct {
 	outside  bool // a link that leads out of the folder
 }
 
-// view is what a look at a folder has found.
+// view holds the files that were found in a folder.
 type view struct {
 	files   []file
 	entries int

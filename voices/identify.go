@@ -20,7 +20,7 @@ const (
 	Known
 )
 
-// Speaker is who is speaking.
+// Speaker says whose voice was heard.
 type Speaker struct {
 	Verdict Verdict
 	ID      string // of the person; "": it is not known

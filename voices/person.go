@@ -53,7 +53,7 @@ type Removal struct {
 	Fault   string // of the last try; "": none was made
 }
 
-// Kept is what a store keeps.
+// Kept holds all people of a store, with their voices.
 type Kept struct {
 	People   []Person // by name
 	Voices   []Voice  // the oldest first

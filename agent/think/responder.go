@@ -133,7 +133,7 @@ func (r *Responder) HangUp() bool { return r.hangUp }
 // Converse asks the model, with tools between its steps. note is something that
 // the user did not say and the model should know; "" for nothing.
 func (r *Responder) Converse(ctx context.Context, note string) error {
-	system, err := r.system()
+	system, err := Instructions(r.o, r.turn)
 	if err != nil {
 		return err
 	}
@@ -212,10 +212,6 @@ func (r *Responder) Silent() bool {
 
 // Words are the user's, as far as they are known. They are for who waits for the responder.
 func (r *Responder) Words() string { return r.turn.Words }
-
-// system renders the turn's system prompt.
-func (r *Responder) system() (string, error) { return Instructions(r.o, r.turn) }
-
 // Instructions renders the system prompt of a turn.
 func Instructions(o *Options, t Turn) (string, error) {
 	data := prompts.Data{

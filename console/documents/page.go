@@ -43,7 +43,7 @@ type folder struct {
 	Problem string
 }
 
-// passage is what a search has found.
+// passage shows a place in a document that a search has found.
 type passage struct {
 	Source, Path string
 	Page         int

@@ -71,7 +71,7 @@ type Quiet struct {
 	By    string    // name of who has switched it on
 }
 
-// Switch is what quiet mode is switched by. Its methods may be called at the same time.
+// Switch begins and ends quiet mode. Its methods may be called at the same time.
 type Switch interface {
 	Now() Quiet
 	Begin(r *http.Request, until time.Time) error // zero: until somebody ends it

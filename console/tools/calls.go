@@ -60,7 +60,7 @@ type counted struct {
 	Why      []reasonCount // that there were
 }
 
-// reasonCount is how many calls were not made for a reason.
+// reasonCount counts the calls that were not made for a reason.
 type reasonCount struct {
 	Reason router.Refusal
 	Times  uint64

@@ -30,7 +30,7 @@ type entity struct {
 	Unit  string `json:"unit"`
 }
 
-// domain is what an entity is: light, switch, cover.
+// domain returns the kind of an entity: light, switch, cover.
 func (e entity) domain() string {
 	domain, _, _ := strings.Cut(e.ID, ".")
 	return domain
