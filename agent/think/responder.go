@@ -212,6 +212,7 @@ func (r *Responder) Silent() bool {
 
 // Words are the user's, as far as they are known. They are for who waits for the responder.
 func (r *Responder) Words() string { return r.turn.Words }
+
 // Instructions renders the system prompt of a turn.
 func Instructions(o *Options, t Turn) (string, error) {
 	data := prompts.Data{
