@@ -21,7 +21,7 @@ import (
 // filter says which tools are looked for.
 type filter struct {
 	Search string
-	Source string // its family: local, file, device, light, iot, external; "": all
+	Source string // its family: local, homeassistant, file, device, light, iot, external; "": all
 	Device string // "": all
 	After  string // key of the last row of the page before
 }
@@ -69,7 +69,7 @@ func familyOf(source string) string {
 }
 
 // families are the kinds of sources, in the order of the list.
-var families = []string{mcp.SourceLocal, mcp.SourceFile, mcp.SourceDevice, mcp.SourceLight, mcp.SourceIoT, "external"}
+var families = []string{mcp.SourceLocal, mcp.SourceHome, mcp.SourceFile, mcp.SourceDevice, mcp.SourceLight, mcp.SourceIoT, "external"}
 
 // idOf names a tool in paths, whatever it is called.
 func idOf(t mcp.Tool) string {

@@ -20,6 +20,8 @@ import (
 	"xiaozhi/agent/feature/mail"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/world"
+	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/secret"
 	"xiaozhi/prompts"
 	"xiaozhi/providers/providertest"
@@ -111,6 +113,7 @@ func (h *harness) build(e script) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	own.Music = local.NewMusic(world.MusicDir(cfg.Tools.Music, h.app.options.Data))
 	if e.papers {
 		if err := openLibrary(h.t.Context(), h.app, &own); err != nil {
 			h.t.Fatal(err)
