@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -25,9 +26,10 @@ const Command = "read-document"
 
 // Limits of one document.
 const (
+	readyTime = 10 * time.Minute // by the clock, until the process can read: what reads PDFs is translated once, which a small machine takes long for
 	maxTime   = 5 * time.Minute  // by the clock: others go first
 	maxCPU    = 2 * time.Minute  // of a processor
-	maxMemory = 640 << 20        // bytes that are resident: PDFium is translated with some 350 MB, once
+	maxMemory = 512 << 20        // bytes that are resident beside what is there before the document is read
 	maxSpace  = 16 << 30         // bytes of addresses
 	maxReply  = 32 << 20         // bytes
 	endTime   = 10 * time.Second // until a process that was ended is gone
@@ -39,6 +41,7 @@ const (
 	exitFailed = 1 // the reply says why
 	exitHeavy  = 3
 	exitSlow   = 4
+	exitUnable = 5 // it could not be made ready to read
 )
 
 // Reader reads documents, each in a process of its own. Its methods may be called at the same time.
@@ -58,7 +61,7 @@ type reply struct {
 // Read reads a document from its beginning. The error is a [*reader.FaultError], that of ctx, or says that no process could be
 // started.
 func (r *Reader) Read(ctx context.Context, f *os.File, name string) (reader.Document, error) {
-	limited, cancel := context.WithTimeout(ctx, maxTime)
+	limited, cancel := context.WithTimeout(ctx, readyTime+maxTime)
 	defer cancel()
 	args := append(append([]string(nil), r.Program[1:]...), Command, "--cache", r.Cache, "--name", name)
 	cmd := exec.CommandContext(limited, r.Program[0], args...)
@@ -88,9 +91,11 @@ func outcome(err error, out *bounded, said string) (reader.Document, error) {
 	}
 	var answer reply
 	switch unread := json.Unmarshal(out.Bytes(), &answer); {
-	case code == exitHeavy, strings.Contains(said, "out of memory"), strings.Contains(said, "cannot allocate memory"):
+	case code == exitUnable:
+		return reader.Document{}, fmt.Errorf("make the reader of documents ready: %w: %s", err, said)
+	case code == exitHeavy, exited && killed(ended), strings.Contains(said, "out of memory"), strings.Contains(said, "cannot allocate memory"):
 		return reader.Document{}, &reader.FaultError{Fault: reader.Heavy, Err: err}
-	case code == exitSlow, exited && signalled(ended):
+	case code == exitSlow:
 		return reader.Document{}, &reader.FaultError{Fault: reader.Slow, Err: err}
 	case out.more, unread != nil, code != exitOK && answer.Fault == "":
 		return reader.Document{}, &reader.FaultError{Fault: reader.Broken, Err: fmt.Errorf("%w: %s", cmp.Or(err, unread, errors.New("reply too long")), said)}
@@ -119,13 +124,16 @@ func (b *bounded) Write(p []byte) (int, error) {
 // Main reads the document that is a process's standard input, and returns its exit code. args follow the subcommand.
 func Main(ctx context.Context, args []string, in *os.File, out io.Writer) int {
 	limit()
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
-	defer cancel()
-	watch, stop := context.WithCancel(ctx)
-	defer stop()
-	go watchMemory(watch, maxMemory) // ends with the process, which is one document's
 	o, name := options(args)
 	r := reader.New(o)
+	if err := prepare(ctx, r, in); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitUnable
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	limitCPU(maxCPU)
+	go watchMemory(ctx, resident()+maxMemory) // ends with the process, which is one document's
 	answer := reply{}
 	info, err := in.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -145,6 +153,14 @@ func Main(ctx context.Context, args []string, in *os.File, out io.Writer) int {
 		return exitFailed
 	}
 	return exitOK
+}
+
+// prepare makes the process ready to read a document.
+func prepare(ctx context.Context, r *reader.Reader, in *os.File) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	defer debug.FreeOSMemory()
+	return r.Prepare(ctx, in)
 }
 
 // options reads the arguments that [Reader.Read] gives.

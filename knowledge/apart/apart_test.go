@@ -33,11 +33,19 @@ func TestMain(m *testing.M) {
 				all[len(all)-1][i] = 1
 			}
 		}
+	case "spins":
+		limit()
+		limitCPU(0)
+		for { //nolint:staticcheck // which it is there for
+		}
 	case "babbles":
 		for range 40 << 10 {
 			_, _ = os.Stdout.WriteString(strings.Repeat("x", 1<<10))
 		}
 		os.Exit(exitOK)
+	case "unable":
+		_, _ = os.Stderr.WriteString("no memory for it")
+		os.Exit(exitUnable)
 	case "priority":
 		limit()
 		answer, _ := os.ReadFile("/proc/self/stat")
@@ -71,6 +79,7 @@ func own(t *testing.T) *Reader {
 }
 
 func TestRead(t *testing.T) {
+	t.Parallel()
 	d, err := own(t).Read(t.Context(), file(t, readertest.DOCX("# Care", "Clean the filter.")), "manual")
 	if err != nil || d.Kind != reader.DOCX || len(d.Pieces) != 1 || d.Pieces[0].Text != "Clean the filter." || d.Pieces[0].Heading != "Care" {
 		t.Errorf("%+v, %v", d, err)
@@ -83,22 +92,47 @@ func TestRead(t *testing.T) {
 
 // TestMisbehaving: whatever becomes of the process, there is one fault.
 func TestMisbehaving(t *testing.T) {
-	for name, want := range map[string]reader.Fault{"panics": reader.Broken, "babbles": reader.Broken, "grows": reader.Heavy} {
-		_, err := own(t).Read(t.Context(), file(t, []byte("x")), name)
-		if e, ok := errors.AsType[*reader.FaultError](err); !ok || e.Fault != want {
-			t.Errorf("%s: %v, want %s", name, err, want)
-		}
+	for name, want := range map[string]reader.Fault{"panics": reader.Broken, "babbles": reader.Broken, "grows": reader.Heavy, "spins": reader.Slow} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if want == reader.Slow { // the shortest limit is a second
+				testall.Only(t)
+			}
+			_, err := own(t).Read(t.Context(), file(t, []byte("x")), name)
+			if e, ok := errors.AsType[*reader.FaultError](err); !ok || e.Fault != want {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
+}
+
+// TestReadEnds: a process that hangs ends with who waits for it.
+func TestReadEnds(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if _, err := own(t).Read(ctx, file(t, []byte("x")), "hangs"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("hangs: %v", err)
+		t.Errorf("got %v", err)
 	}
+}
+
+// TestUnable: that no process can read is no fault of the document.
+func TestUnable(t *testing.T) {
+	t.Parallel()
 	if _, err := (&Reader{Program: []string{"/no/such/program"}}).Read(t.Context(), file(t, []byte("x")), ""); err == nil {
 		t.Error("no program: no error")
 	} else if _, ok := errors.AsType[*reader.FaultError](err); ok {
 		t.Errorf("no program is said to be a fault of the document: %v", err)
 	}
+	_, err := own(t).Read(t.Context(), file(t, []byte("x")), "unable")
+	if _, ok := errors.AsType[*reader.FaultError](err); ok || err == nil || !strings.Contains(err.Error(), "no memory for it") {
+		t.Errorf("a process that cannot be made ready: %v", err)
+	}
+}
+
+// TestPriority: reading gives way to all else.
+func TestPriority(t *testing.T) {
+	t.Parallel()
 	_, err := own(t).Read(t.Context(), file(t, []byte("x")), "priority")
 	if _, after, _ := strings.Cut(err.Error(), ") "); len(strings.Fields(after)) < 17 || strings.Fields(after)[16] != "19" { // proc(5): nice is field 19
 		t.Errorf("priority: %v", err)

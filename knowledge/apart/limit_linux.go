@@ -3,9 +3,11 @@ package apart
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,10 +19,27 @@ func limit() {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, last)
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	for resource, most := range map[int]uint64{
-		unix.RLIMIT_CPU: uint64(maxCPU.Seconds()), unix.RLIMIT_AS: maxSpace, unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 32, unix.RLIMIT_FSIZE: 64 << 20,
+		unix.RLIMIT_AS: maxSpace, unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 32, unix.RLIMIT_FSIZE: 64 << 20,
 	} {
 		_ = unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most})
 	}
+}
+
+// limitCPU ends the process when it has used so much more time of processors. The system tells it so, and ends it if it goes on.
+func limitCPU(most time.Duration) {
+	const more = 5 // seconds until the system ends it
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		return
+	}
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, unix.SIGXCPU)
+	go func() { // ends with the process
+		<-told
+		os.Exit(exitSlow)
+	}()
+	seconds := max(1, uint64(used.Utime.Sec+used.Stime.Sec)+uint64(most.Seconds()))
+	_ = unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: seconds, Max: seconds + more})
 }
 
 // resident returns how much memory the process has, in bytes; 0: it cannot be told.
@@ -40,8 +59,8 @@ func resident() int {
 	return pages * os.Getpagesize()
 }
 
-// signalled reports whether a process was ended for what it used.
-func signalled(e *exec.ExitError) bool {
+// killed reports whether a process was ended by the system, which does so where memory is short.
+func killed(e *exec.ExitError) bool {
 	status, ok := e.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && (status.Signal() == syscall.SIGXCPU || status.Signal() == syscall.SIGKILL)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"runtime/metrics"
 	"syscall"
+	"time"
 )
 
 // limit has the process give way to others. What the system refuses it does without.
@@ -14,6 +15,9 @@ func limit() {
 	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, last)
 }
 
+// limitCPU does nothing: the clock alone limits the process.
+func limitCPU(time.Duration) {}
+
 // resident returns how much memory Go has of the system, in bytes.
 func resident() int {
 	all := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
@@ -21,8 +25,8 @@ func resident() int {
 	return int(all[0].Value.Uint64())
 }
 
-// signalled reports whether a process was ended by a signal.
-func signalled(e *exec.ExitError) bool {
+// killed reports whether a process was ended by a signal.
+func killed(e *exec.ExitError) bool {
 	status, ok := e.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled()
 }

@@ -136,6 +136,24 @@ func (r *Reader) Close(ctx context.Context) error {
 	return r.translated.Close(ctx)
 }
 
+// Prepare makes ready what a document of this kind is read by, which for a PDF may take half a minute and some 350 MB, once: whatever
+// stands in it has no part in that.
+func (r *Reader) Prepare(ctx context.Context, f io.ReaderAt) error {
+	head := make([]byte, headSize)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil // reading it says what is wrong
+	}
+	if kind, _ := sniff(head[:n]); kind != kindPDF {
+		return nil
+	}
+	pool, err := r.pdfium(ctx)
+	if err != nil {
+		return err
+	}
+	return pool.Close()
+}
+
 // Read reads a document of size bytes. Its kind is told by its content; by its name only Markdown is told from other text.
 // The error is a [*FaultError], or that of ctx.
 func (r *Reader) Read(ctx context.Context, f io.ReaderAt, size int64, name string) (d Document, err error) {
