@@ -42,7 +42,7 @@ build:
 
 # Tests of pure arithmetic in these run without the race detector, under which they
 # take ten times as long (testall.Arithmetic; internal/archtest checks the list).
-PLAIN := ./audio/echo ./audio/track ./internal/speechtest ./providers/rules ./providers/silero
+PLAIN := ./audio/echo ./audio/track ./internal/speechtest ./knowledge/reader ./providers/rules ./providers/silero
 
 # A program with the race detector waits a second at its end, which 150 programs of
 # tests do one after the other. Races are told when they are found, and tests wait

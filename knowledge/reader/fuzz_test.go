@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/text/encoding/simplifiedchinese"
 
+	"xiaozhi/internal/testall"
 	"xiaozhi/knowledge/reader"
 	"xiaozhi/knowledge/readertest"
 )
@@ -66,6 +67,7 @@ func FuzzArchive(f *testing.F) {
 }
 
 func FuzzPDF(f *testing.F) {
+	testall.Arithmetic(f)
 	f.Add(readertest.PDF(readertest.PDFOptions{Title: "t"}, "abc", "中文"))
 	f.Add(readertest.PDF(readertest.PDFOptions{Password: "x"}, "abc"))
 	f.Fuzz(func(t *testing.T, data []byte) { check(t, "", append([]byte("%PDF-"), data...)) })

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/encoding/traditionalchinese"
 	"golang.org/x/text/encoding/unicode"
 
+	"xiaozhi/internal/testall"
 	"xiaozhi/knowledge/reader"
 	"xiaozhi/knowledge/readertest"
 )
@@ -80,6 +81,7 @@ func TestDOCX(t *testing.T) {
 }
 
 func TestPDF(t *testing.T) {
+	testall.Arithmetic(t)
 	data := readertest.PDF(readertest.PDFOptions{Title: "Fridge"}, "Keep the door closed, for else the food\nin it gets warm. Clean the filter once\na month.\nNew paragraph.", "", "故障代码E05表示门没有关好，请把\n门关紧。")
 	d := read(t, "fridge", data)
 	want := "1||Keep the door closed, for else the food in it gets warm. Clean the filter once a month./New paragraph.\n3||故障代码E05表示门没有关好，请把门关紧。\n"
@@ -127,17 +129,42 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
+// unread is a document that cannot be read, and why.
+type unread struct {
+	data   []byte
+	fault  reader.Fault
+	detail string
+}
+
+// test checks that reading the document has its cause, and nothing else happens.
+func (u unread) test(t *testing.T, name string) {
+	t.Helper()
+	d, err := quick.Read(t.Context(), bytes.NewReader(u.data), int64(len(u.data)), name)
+	if f, detail := reader.FaultOf(err); err == nil || f != u.fault || detail != u.detail {
+		t.Errorf("%s: %v (%+v), want %s %s", name, err, d, u.fault, u.detail)
+	}
+}
+
+// TestPDFFaults: a PDF that cannot be read has one cause.
+func TestPDFFaults(t *testing.T) {
+	testall.Arithmetic(t)
+	pdf := readertest.PDF(readertest.PDFOptions{}, "text")
+	for name, u := range map[string]unread{
+		"a password":    {readertest.PDF(readertest.PDFOptions{Password: "secret"}, "text"), reader.Encrypted, ""},
+		"half of it":    {[]byte("%PDF-1.4\nnothing more"), reader.Broken, ""},
+		"pictures":      {readertest.PDF(readertest.PDFOptions{}, "", ""), reader.Scanned, ""},
+		"its beginning": {pdf[:60], reader.Broken, ""},
+	} {
+		u.test(t, name)
+	}
+}
+
 // TestFaults: what cannot be read has one cause, and nothing crashes.
 func TestFaults(t *testing.T) {
-	pdf := readertest.PDF(readertest.PDFOptions{}, "text")
 	word := readertest.DOCX("text")
 	ole := "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1" + strings.Repeat("\x00", 600)
 	wide := func(s string) string { return strings.Join(strings.Split(s, ""), "\x00") + "\x00" }
-	for name, test := range map[string]struct {
-		data   []byte
-		fault  reader.Fault
-		detail string
-	}{
+	for name, u := range map[string]unread{
 		"nothing":              {nil, reader.Empty, ""},
 		"spaces":               {[]byte(" \r\n\t "), reader.Empty, ""},
 		"a page without text":  {[]byte("<html><script>x</script></html>"), reader.Empty, ""},
@@ -148,21 +175,14 @@ func TestFaults(t *testing.T) {
 		"an archive":           {readertest.Zip("a.txt", "x"), reader.OtherKind, "ZIP"},
 		"an old document":      {[]byte(ole + wide("WordDocument")), reader.OtherKind, "DOC"},
 		"a locked DOCX":        {[]byte(ole + wide("EncryptedPackage")), reader.Encrypted, ""},
-		"a locked PDF":         {readertest.PDF(readertest.PDFOptions{Password: "secret"}, "text"), reader.Encrypted, ""},
-		"half a PDF":           {[]byte("%PDF-1.4\nnothing more"), reader.Broken, ""},
-		"a PDF of pictures":    {readertest.PDF(readertest.PDFOptions{}, "", ""), reader.Scanned, ""},
 		"half a DOCX":          {word[:len(word)/2], reader.Broken, ""},
 		"XML that ends":        {readertest.Word("<w:p><w:r><w:t>abc</w:r>&nope;"), reader.Broken, ""},
 		"depth":                {readertest.Word(strings.Repeat("<w:p>", 1000)), reader.Broken, ""},
 		"depth of a page":      {[]byte("<html>" + strings.Repeat("<b><div>", 2000)), reader.Broken, ""},
 		"a bomb":               {readertest.Word("<w:p><w:r><w:t>" + strings.Repeat("a", 20<<20) + "</w:t></w:r></w:p>"), reader.Bomb, ""},
-		"a PDF that is cut":    {pdf[:60], reader.Broken, ""},
 		"an entity of its own": {readertest.Zip("word/document.xml", `<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><w:document><w:p><w:t>&b;</w:t></w:p></w:document>`), reader.Broken, ""},
 	} {
-		d, err := quick.Read(t.Context(), bytes.NewReader(test.data), int64(len(test.data)), name)
-		if f, detail := reader.FaultOf(err); err == nil || f != test.fault || detail != test.detail {
-			t.Errorf("%s: %v (%+v), want %s %s", name, err, d, test.fault, test.detail)
-		}
+		u.test(t, name)
 	}
 	if _, err := quick.Read(t.Context(), endless{}, 500<<20, "large.txt"); err == nil || !strings.Contains(err.Error(), string(reader.Large)) {
 		t.Errorf("a large file: %v", err)
@@ -192,6 +212,7 @@ func TestDiskFails(t *testing.T) {
 
 // TestLong: of what is very long the beginning is read, be it a line without end.
 func TestLong(t *testing.T) {
+	testall.Arithmetic(t)
 	for name, d := range map[string]reader.Document{
 		"lines": read(t, "a.txt", []byte(strings.Repeat("A sentence that is said again. ", 200<<10))),
 		"Word":  read(t, "a", readertest.DOCX(strings.Repeat("A line. ", 20000), strings.Repeat("长", 1<<20))),
@@ -218,7 +239,11 @@ func TestLong(t *testing.T) {
 func TestReadEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, data := range map[string][]byte{"text": []byte("abc"), "Word": readertest.DOCX("abc"), "PDF": readertest.PDF(readertest.PDFOptions{}, "abc")} {
+	all := map[string][]byte{"text": []byte("abc"), "Word": readertest.DOCX("abc")}
+	if !testall.Race() { // under which PDFs take seconds
+		all["PDF"] = readertest.PDF(readertest.PDFOptions{}, "abc")
+	}
+	for name, data := range all {
 		began := time.Now()
 		if _, err := quick.Read(ctx, bytes.NewReader(data), int64(len(data)), ""); !errors.Is(err, context.Canceled) || time.Since(began) > 30*time.Second {
 			t.Errorf("%s: %v", name, err)
