@@ -98,7 +98,7 @@ func NewLogger(c config.Log, w io.Writer) *slog.Logger {
 
 // makeDataDir makes the data folder and its parts, for the owner only.
 func makeDataDir(dir string) error {
-	for _, d := range []string{dir, filepath.Join(dir, "prompts"), filepath.Join(dir, "music"), filepath.Join(dir, "tools"), filepath.Join(dir, "cache")} {
+	for _, d := range []string{dir, filepath.Join(dir, "prompts"), filepath.Join(dir, "music"), filepath.Join(dir, "tools"), filepath.Join(dir, "cache"), filepath.Join(dir, knowledgeFolder)} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return fmt.Errorf("%s: %w", message.Both("app/data-folder"), err)
 		}

@@ -178,7 +178,7 @@ func TestServeInProcess(t *testing.T) {
 	for status := 0; status != 200; {
 		status, _ = get(t, base+"/readyz")
 	}
-	for _, dir := range []string{"home/data", "home/data/prompts", "home/data/music", "home/data/tools", "home/data/cache"} {
+	for _, dir := range []string{"home/data", "home/data/prompts", "home/data/music", "home/data/tools", "home/data/cache", "home/data/knowledge"} {
 		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("%s: %v, %v", dir, info, err)
 		}
