@@ -31,7 +31,7 @@ func home(t *testing.T) (s *server, cookie string) {
 
 // pages are all that the owner of that server can open: those of the navigation, what lists lead to, and the others by name.
 var pages = []string{
-	"overview", "talk", "devices", "devices/" + kitchen, "devices/" + longNamed, "agents", "agents/default", "agents/-/new", "agents/-/new?template=empty", "trials/voices", "trials/compare", "trials/turns/" + keptTalk + "-1", "costs", "conversations",
+	"overview", "talk", "devices", "devices/" + kitchen, "devices/" + longNamed, "agents", "agents/default", "agents/default/documents", "agents/-/new", "agents/-/new?template=empty", "trials/voices", "trials/compare", "trials/turns/" + keptTalk + "-1", "costs", "conversations",
 	"conversations/" + keptTalk, "tools", "tools/servers", "tools/servers/edit", "tools/calls", "services", "services/add", "services/add/dashscope", "services/of/local", "doctor", "doctor/" + kitchen,
 	"settings", "settings/voice", "settings/recording", "settings/-/backups", "settings/-/revisions", "settings/-/import", "users", "users/me", "log", "log/server", "setup/services", "setup/speakers", "setup/address", "login", "prove",
 }
