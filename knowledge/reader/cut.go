@@ -29,6 +29,8 @@ type slicer struct {
 	now     strings.Builder // of the piece that is being made
 	begin   int             // characters before it
 	heading string
+	bare    string // the last heading, while nothing stands under it; "": something does
+	level   int    // of the last heading
 }
 
 // full reports whether no more is taken.
@@ -42,12 +44,17 @@ func (c *slicer) setPage(n int) {
 
 // setHeading says under which heading what follows stands, from level 1 on.
 func (c *slicer) setHeading(level int, words string) {
-	words = text.Cut(strings.Join(strings.Fields(clean(words)), " "), maxHeading/2)
+	words = strings.Join(strings.Fields(clean(words)), " ")
 	if words == "" || c.cut {
 		return
 	}
-	c.flush()
 	level = min(max(level, 1), maxLevels) - 1
+	if level <= c.level {
+		c.keepBare()
+	}
+	c.flush()
+	whole := words
+	words = text.Cut(words, maxHeading/2)
 	c.headings[level] = words
 	clear(c.headings[level+1:])
 	var path []string
@@ -60,7 +67,19 @@ func (c *slicer) setHeading(level int, words string) {
 		path = path[1:]
 	}
 	c.heading = strings.Join(path, " > ")
+	if c.bare, c.level = words, level; whole != words { // it is a paragraph that looks like a heading
+		c.add(whole)
+		return
+	}
 	c.chars += utf8.RuneCountInString(words) + 1
+}
+
+// keepBare takes the last heading as text if nothing stands under it: some people write whole pages in headings.
+func (c *slicer) keepBare() {
+	if words := c.bare; words != "" {
+		c.chars -= utf8.RuneCountInString(words) + 1
+		c.add(words)
+	}
 }
 
 // add takes a paragraph, which may have lines.
@@ -72,7 +91,7 @@ func (c *slicer) add(paragraph string) {
 	if room := MaxText - c.bytes; len(paragraph) > room {
 		paragraph, c.cut = text.Cut(paragraph, room), true
 	}
-	c.bytes += len(paragraph)
+	c.bytes, c.bare = c.bytes+len(paragraph), ""
 	for paragraph != "" {
 		part := paragraph
 		if len(part) > maxPiece {
@@ -98,10 +117,7 @@ func (c *slicer) add(paragraph string) {
 func sentenceEnd(s string, most int) int {
 	sentence, space, sign := 0, 0, 0
 	for at, r := range s {
-		next := at + utf8.RuneLen(r)
-		if r == utf8.RuneError {
-			next = at + 1
-		}
+		next := at + utf8.RuneLen(r) // of text that is clean
 		if next > most {
 			break
 		}
@@ -132,6 +148,7 @@ func (c *slicer) flush() {
 
 // finish returns what was taken.
 func (c *slicer) finish() (title string, pieces []Piece, chars int, cut bool) {
+	c.keepBare()
 	c.flush()
 	return text.Cut(strings.Join(strings.Fields(clean(c.title)), " "), maxTitle), c.pieces, c.chars, c.cut
 }

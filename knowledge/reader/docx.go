@@ -32,7 +32,7 @@ func readDOCX(ctx context.Context, f io.ReaderAt, size int64) (*slicer, error) {
 	for _, part := range archive.File {
 		parts[part.Name] = part
 	}
-	body := parts["word/document.xml"]
+	body := bodyOf(ctx, parts)
 	if body == nil {
 		return nil, &FaultError{Fault: OtherKind, Detail: otherArchive(parts)}
 	}
@@ -54,6 +54,28 @@ func readDOCX(ctx context.Context, f io.ReaderAt, size int64) (*slicer, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// bodyOf returns the part with the body, which some programs call word/document2.xml: the relations of the whole name it (ISO/IEC
+// 29500-2, 9.3). nil: there is none.
+func bodyOf(ctx context.Context, parts map[string]*zip.File) *zip.File {
+	if body := parts["word/document.xml"]; body != nil {
+		return body
+	}
+	target := ""
+	if relations := parts["_rels/.rels"]; relations != nil {
+		// Without relations it is another kind of archive.
+		_ = each(ctx, relations, maxCore, func(t xml.Token) error {
+			if e, ok := t.(xml.StartElement); ok && strings.HasSuffix(attribute(e, "Type"), "/officeDocument") {
+				target = strings.TrimPrefix(attribute(e, "Target"), "/")
+			}
+			return nil
+		})
+	}
+	if !strings.HasPrefix(target, "word/") {
+		return nil
+	}
+	return parts[target]
 }
 
 // otherArchive names what an archive is that holds no document of Word.

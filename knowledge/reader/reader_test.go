@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
@@ -77,6 +78,45 @@ func TestDOCX(t *testing.T) {
 	twice := `<w:p><mc:AlternateContent><mc:Choice><w:r><w:t>box</w:t></w:r></mc:Choice><mc:Fallback><w:r><w:t>box</w:t></w:r></mc:Fallback></mc:AlternateContent><w:r><w:delText>gone</w:delText><w:instrText>PAGE</w:instrText></w:r></w:p>`
 	if got, want := all(read(t, "x", readertest.Word(table+twice))), "0||E05 | Door open/box\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestDOCXBody: the part with the body is the one that the relations name.
+func TestDOCXBody(t *testing.T) {
+	body := `<w:document xmlns:w="x"><w:body><w:p><w:r><w:t>abc</w:t></w:r></w:p></w:body></w:document>`
+	relations := `<Relationships><Relationship Type="x/officeDocument" Target="/word/document2.xml"/></Relationships>`
+	if got := all(read(t, "x", readertest.Zip("_rels/.rels", relations, "word/document2.xml", body))); got != "0||abc\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestHeadingsAlone: what is written in headings alone is found, and long ones are not cut.
+func TestHeadingsAlone(t *testing.T) {
+	long := strings.Repeat("很长的标题", 20)
+	for words, want := range map[string]string{
+		"# The key is under the mat\n# The lamp is red": "0|The key is under the mat|The key is under the mat\n0|The lamp is red|The lamp is red\n",
+		"# A\n## B\nText\n## C\n# D\n":                  "0|A > B|Text\n0|A > C|C\n0|D|D\n",
+		"# " + long + "\nText":                          "0|很长的标题很长的标题很长的标题很长的标题很长的标题很…|" + long + "/Text\n",
+	} {
+		d := read(t, "a.md", []byte(words))
+		if got := all(d); got != want {
+			t.Errorf("%q: got\n%swant\n%s", words, got, want)
+		}
+		if n := utf8.RuneCountInString(strings.NewReplacer("#", "", "\n", "").Replace(words)); d.Chars < n-3 || d.Chars > n+4 {
+			t.Errorf("%q has %d characters", words, d.Chars)
+		}
+	}
+}
+
+// TestCut: pieces end between signs, also of those that stand for what no sign is.
+func TestCut(t *testing.T) {
+	for _, sign := range []string{"\uFFFD", "长", "𠮷", "é"} {
+		d := read(t, "a.txt", []byte("a"+strings.Repeat(sign, 4000)))
+		for _, p := range d.Pieces {
+			if !utf8.ValidString(p.Text) || len(p.Text) > 1800 {
+				t.Errorf("%q: a piece of %d bytes ends with %q", sign, len(p.Text), p.Text[len(p.Text)-5:])
+			}
+		}
 	}
 }
 
