@@ -67,6 +67,7 @@ const (
 	maxWaiting   = 100       // uploads of an agent that were not read yet
 	maxName      = 200       // bytes of the name of an upload
 	maxIndexes   = 192 << 20 // bytes of the indexes of all agents
+	roomy        = 16 << 20  // bytes of indexes that must be free until what was too much is read again: two of the largest
 )
 
 // Errors for people.

@@ -172,7 +172,7 @@ func (l *Library) bring(agent, folder string, root *os.Root, v view, now *Folder
 		case !there:
 			d = Document{ID: l.o.NewID(), Agent: agent, Folder: folder, Name: f.name, At: stamp(began)}
 			l.refresh(root, f, d, gone)
-		case d.Size != f.size || !d.Modified.Equal(f.modified) || d.Reader != reader.Version || d.Fault == Closed || (d.Fault == Outside) != f.outside || d.Fault == Full && l.kept.room() > 0:
+		case d.Size != f.size || !d.Modified.Equal(f.modified) || d.Reader != reader.Version || d.Fault == Closed || (d.Fault == Outside) != f.outside || d.Fault == Full && l.kept.room() > roomy:
 			l.refresh(root, f, d, nil)
 		case check >= f.size && d.Hash != "" && d.turn(now.Looked): // its time may be what it was although it is another
 			check -= f.size
@@ -269,7 +269,7 @@ func (l *Library) refresh(root *os.Root, f file, d Document, gone map[string]Doc
 		l.renamed(old)
 		return
 	}
-	if before.Hash == d.Hash && before.Reader == reader.Version && before.Fault != Full {
+	if before.Hash == d.Hash && before.Reader == reader.Version && !again(&before, &d) {
 		if !before.Modified.Equal(d.Modified) {
 			l.noted(d)
 		}
@@ -283,6 +283,18 @@ func (l *Library) refresh(root *os.Root, f file, d Document, gone map[string]Doc
 		return // it was written meanwhile: the next look reads it
 	}
 	l.keep(d, read, err)
+}
+
+// again reports whether a file that is as it was is read again: it was short of room, or its time says that somebody wants it, for
+// it was short of memory or time, which others may have taken.
+func again(before, now *Document) bool {
+	switch before.Fault {
+	case Full:
+		return true
+	case reader.Slow, reader.Heavy:
+		return !before.Modified.Equal(now.Modified)
+	}
+	return false
 }
 
 // noted commits that a file has another time, and nothing else.

@@ -289,6 +289,65 @@ func TestOddFiles(t *testing.T) {
 	})
 }
 
+// TestReadAgain: what was too much is read when there is room again, and what took too long when somebody touches it; until then neither is
+// read all the time.
+func TestReadAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *shelf) {
+		s.write("a.txt", "The key is under the mat.")
+		slow := true
+		defer s.open(func(o *Options) {
+			read := o.Read
+			o.Read = func(ctx context.Context, f *os.File, name string) (reader.Document, error) {
+				d, err := read(ctx, f, name)
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if slow {
+					return reader.Document{}, &reader.FaultError{Fault: reader.Slow}
+				}
+				return d, err
+			}
+		})()
+		s.mu.Lock()
+		slow = false
+		s.mu.Unlock()
+		s.taken()
+		s.settle()
+		if got := s.taken(); got != "" || s.lists("home") != "a.txt failed slow\n" {
+			t.Errorf("read: %q\n%s", got, s.lists("home"))
+		}
+		if err := os.Chtimes(filepath.Join(s.dir, "a.txt"), time.Time{}, time.Now().Add(-50*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		s.settle()
+		if got := s.lists("home"); got != "a.txt ready\n" {
+			t.Errorf("after a touch: %s", got)
+		}
+
+		crowd := func(n int) {
+			s.kept.mu.Lock()
+			defer s.kept.mu.Unlock()
+			s.kept.indexed += n
+		}
+		crowd(maxIndexes - 300)
+		s.write("b.txt", "The lamp is red.")
+		s.settle()
+		if got := s.lists("home"); got != "a.txt ready\nb.txt failed full\n" || s.finds("home", "lamp") != "" {
+			t.Errorf("without room: %s", got)
+		}
+		crowd(-1000)
+		s.taken()
+		s.settle()
+		if got := s.taken(); got != "" {
+			t.Errorf("read with hardly any room: %s", got)
+		}
+		crowd(1300 - maxIndexes)
+		s.settle()
+		if got := s.lists("home"); got != "a.txt ready\nb.txt ready\n" || s.finds("home", "lamp") != "b.txt" {
+			t.Errorf("with room again: %s", got)
+		}
+	})
+}
+
 // TestFresh: a file that is still being written is left for the next look.
 func TestFresh(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *shelf) {
