@@ -153,16 +153,48 @@ func Explain(lang text.Lang, err error) string {
 // problem says in a sentence why a document cannot be found, or not whole; "": it can.
 func problem(lang text.Lang, d *knowledge.Document) string {
 	switch {
-	case d.State == knowledge.Failed && d.Fault == reader.Large:
-		return message.In(lang, "documents/fault-large", reader.MaxFile>>20)
-	case d.State == knowledge.Failed && d.Fault == reader.OtherKind:
-		return message.In(lang, "documents/fault-kind", d.Detail)
 	case d.State == knowledge.Failed:
-		return message.In(lang, "documents/fault-"+string(d.Fault))
+		id, args := faultText(d)
+		return message.In(lang, id, args...)
 	case d.Cut:
 		return message.In(lang, "documents/part")
 	}
 	return ""
+}
+
+// faultText names the text that says why a document cannot be read.
+func faultText(d *knowledge.Document) (id string, args []any) {
+	switch d.Fault {
+	case reader.Large:
+		return "documents/fault-large", []any{reader.MaxFile >> 20}
+	case reader.OtherKind:
+		return "documents/fault-kind", []any{d.Detail}
+	case reader.Empty:
+		return "documents/fault-empty", nil
+	case reader.Binary:
+		return "documents/fault-binary", nil
+	case reader.Encrypted:
+		return "documents/fault-encrypted", nil
+	case reader.Bomb:
+		return "documents/fault-bomb", nil
+	case reader.Scanned:
+		return "documents/fault-scanned", nil
+	case reader.Encoding:
+		return "documents/fault-encoding", nil
+	case reader.Slow:
+		return "documents/fault-slow", nil
+	case reader.Heavy:
+		return "documents/fault-heavy", nil
+	case knowledge.Closed:
+		return "documents/fault-closed", nil
+	case knowledge.Outside:
+		return "documents/fault-outside", nil
+	case knowledge.Full:
+		return "documents/fault-full", nil
+	case knowledge.Lost:
+		return "documents/fault-lost", nil
+	}
+	return "documents/fault-broken", nil
 }
 
 // folderProblem says why a folder is not read, or not whole; "": it is.
