@@ -50,7 +50,7 @@ type Document struct {
 	Detail   string       // of the fault
 	Pieces   int
 	Chars    int
-	Cut      bool   // only its beginning was read
+	Cut      bool   // a part was left out
 	Reader   int    // [reader.Version] by which it was read
 	VectorOf string // the model that made the vectors of its pieces; "": none were made
 	By       string // who uploaded it

@@ -24,7 +24,7 @@ type Document struct {
 	Detail     string
 	Pieces     int
 	Chars      int
-	Part       bool // only its beginning was read
+	Part       bool // a part was left out
 	Reader     int  // the version of what has read it
 	VectorOf   string
 	ByID       string // name of who uploaded it

@@ -22,9 +22,10 @@ type slicer struct {
 	pieces   []Piece
 	headings [maxLevels]string
 	page     int
-	chars    int // of the text that was taken
-	bytes    int // of it
-	cut      bool
+	chars    int  // of the text that was taken
+	bytes    int  // of it
+	cut      bool // no more is taken
+	lacks    bool // something is left out
 
 	now     strings.Builder // of the piece that is being made
 	begin   int             // characters before it
@@ -150,5 +151,5 @@ func (c *slicer) flush() {
 func (c *slicer) finish() (title string, pieces []Piece, chars int, cut bool) {
 	c.keepBare()
 	c.flush()
-	return text.Cut(strings.Join(strings.Fields(clean(c.title)), " "), maxTitle), c.pieces, c.chars, c.cut
+	return text.Cut(strings.Join(strings.Fields(clean(c.title)), " "), maxTitle), c.pieces, c.chars, c.cut || c.lacks
 }

@@ -60,15 +60,16 @@ func (r *Reader) readPDF(ctx context.Context, f io.ReadSeeker) (*slicer, error) 
 	if meta, err := reader.FPDF_GetMetaText(&requests.FPDF_GetMetaText{Document: doc.Document, Tag: "Title"}); err == nil {
 		c.title = meta.Value
 	}
-	bad := 0
+	var bad error // of the first page that could not be read
 	for i := range min(count.PageCount, MaxPages) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		page, err := reader.GetPageText(&requests.GetPageText{Page: requests.Page{ByIndex: &requests.PageByIndex{Document: doc.Document, Index: i}}})
 		if err != nil { // one page may be damaged, and others not
-			if bad++; bad > 20 && len(c.pieces) == 0 {
-				return nil, fault(Broken, err)
+			bad, c.lacks = cmp.Or(bad, err), true
+			if aborted(err) {
+				break
 			}
 			continue
 		}
@@ -81,12 +82,18 @@ func (r *Reader) readPDF(ctx context.Context, f io.ReadSeeker) (*slicer, error) 
 		}
 	}
 	c.flush()
-	if bad > 0 && len(c.pieces) == 0 {
-		return nil, fault(Broken, nil)
+	switch {
+	case len(c.pieces) > 0 || bad == nil:
+		c.lacks = c.lacks || count.PageCount > MaxPages
+		return c, nil
+	case aborted(bad):
+		return nil, fault(Heavy, bad)
 	}
-	c.cut = c.cut || count.PageCount > MaxPages
-	return c, nil
+	return nil, fault(Broken, bad)
 }
+
+// aborted reports whether PDFium has ended itself, which it does when its memory is full: it can read nothing more.
+func aborted(err error) bool { return strings.Contains(err.Error(), "wasm error: ") }
 
 // pdfium starts PDFium.
 func (r *Reader) pdfium(ctx context.Context) (pdfium.Pool, error) {

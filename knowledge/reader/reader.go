@@ -48,7 +48,7 @@ type Document struct {
 	Title  string // that it gives itself; "": none
 	Pieces []Piece
 	Chars  int  // of its text
-	Cut    bool // it is longer than the limits: only its beginning was read
+	Cut    bool // a part was left out: it is longer than the limits, or pages are damaged
 }
 
 // Piece is a part of a document that can be found by itself.

@@ -4,6 +4,7 @@ package readertest
 import (
 	"archive/zip"
 	"bytes"
+	"compress/zlib"
 	"crypto/md5" //nolint:gosec // of the format, which is what is tested
 	"crypto/rc4" //nolint:gosec // of the format, which is what is tested
 	"encoding/hex"
@@ -99,6 +100,28 @@ func PDF(o PDFOptions, pages ...string) []byte {
 		info += fmt.Sprintf("/Encrypt %d 0 R/ID[<%x><%x>]", p.add(encrypt), id, id)
 	}
 	return p.finish(info)
+}
+
+// PDFBomb is a document with a page that is some kilobytes packed, and so many million bytes of commands unpacked.
+func PDFBomb(millions int) []byte {
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	line := strings.Repeat("BT /F1 10 Tf 1 0 0 1 5 5 Tm (word) Tj ET\n", 25_000)
+	for range millions {
+		if _, err := z.Write([]byte(line)); err != nil { // memory takes everything
+			panic(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		panic(err)
+	}
+	p := &pdfWriter{}
+	p.add("<</Type/Catalog/Pages 2 0 R>>")
+	p.add("<</Type/Pages/Count 1/Kids[3 0 R]>>")
+	p.add("<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Resources<</Font<</F1 4 0 R>>>>/Contents 5 0 R>>")
+	p.add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>")
+	p.add(fmt.Sprintf("<</Length %d/Filter/FlateDecode>>\nstream\n%s\nendstream", packed.Len(), packed.Bytes()))
+	return p.finish("")
 }
 
 // content draws the lines of a page.
