@@ -129,7 +129,7 @@ func TestThousandDocuments(t *testing.T) {
 	slices.Sort(times)
 	p50, p95, most := times[len(times)/2], times[len(times)*95/100], times[len(times)-1]
 	t.Logf("search: p50 %v, p95 %v, most %v", p50, p95, most)
-	if p95 > 50*time.Millisecond && !testall.Race() {
+	if p95 > 50*time.Millisecond && testall.Running() && !testall.Race() { // other programs may take the machine
 		t.Errorf("a search takes %v", p95)
 	}
 }
