@@ -74,7 +74,7 @@ func store(file string, body io.Reader) (size int64, hash string, err error) {
 	}
 	sum := sha256.New()
 	size, err = io.Copy(io.MultiWriter(f, sum), io.LimitReader(body, reader.MaxFile+1))
-	err = errors.Join(err, f.Close())
+	err = errors.Join(err, f.Sync(), f.Close())
 	switch {
 	case err != nil:
 		err = fmt.Errorf("keep the upload: %w", err)
