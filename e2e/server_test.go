@@ -30,7 +30,9 @@ import (
 var (
 	binary     string
 	raceBinary = sync.OnceValues(func() (string, error) { return build("race", []string{"-race"}, serverPackage) })
-	tempDir    string
+	// measured is the program whose memory and times are measured: without the race detector, in make test-all too.
+	measured = sync.OnceValues(func() (string, error) { return build("plain", nil, serverPackage, simulatorPackage) })
+	tempDir  string
 )
 
 // The programs: the simulator is beside the server that TestMain builds only.
@@ -127,6 +129,7 @@ func (s *syncBuffer) String() string {
 // setup configures a server. The zero value starts a plain one.
 type setup struct {
 	race     bool // with the race detector
+	measured bool // without the race detector, whatever runs, and with garbage collected as people have it
 	profiles bool // with the runtime's profiles
 	hears    bool // with the recogniser that it has by default, which takes half of the processor time of a start
 	speaks   bool // with the voice that it has by default; else each sentence is said in brief, so that nobody waits for its end
@@ -176,11 +179,20 @@ func launch(s setup, dir string) (*server, error) {
 			return nil, err
 		}
 	}
+	if s.measured {
+		var err error
+		if program, err = measured(); err != nil {
+			return nil, err
+		}
+	}
 	srv.cmd = exec.Command(program, args...)
 	srv.cmd.Dir = srv.dir
 	srv.cmd.Env = slices.Concat(cleanEnv(), deaf(s), voice(s))
 	if s.unpinned {
 		srv.cmd.Env = slices.DeleteFunc(srv.cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, "XIAOZHI_") })
+	}
+	if s.measured {
+		srv.cmd.Env = slices.DeleteFunc(srv.cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, "GOGC=") })
 	}
 	srv.cmd.Env = append(srv.cmd.Env, s.env...)
 	srv.cmd.Stderr = &srv.log
