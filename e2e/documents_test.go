@@ -27,7 +27,9 @@ import (
 // gets a sentence, and the rest is found. A device without a model is told what stands there.
 func TestDocumentsAreRead(t *testing.T) {
 	t.Parallel()
-	ctx, papers := limit(t), t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), testall.Pick(10*time.Minute, 2*time.Minute))
+	defer cancel()
+	papers := t.TempDir()
 	pdf := readertest.PDF(readertest.PDFOptions{}, "The lease ends on the third of May.")
 	files := map[string][]byte{
 		"fridge.docx": readertest.DOCX("# Care", "Clean the filter each month."),
