@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,8 @@ func TestMain(m *testing.M) {
 	case "spins":
 		limit()
 		limitCPU(0)
-		for { //nolint:staticcheck // which it is there for
+		for n := 0; ; n++ {
+			runtime.KeepAlive(n)
 		}
 	case "babbles":
 		for range 40 << 10 {

@@ -52,10 +52,14 @@ func TestKinds(t *testing.T) {
 	}{
 		{"plain text", "First line.\nSecond line.\n\nAnother paragraph.", reader.Text, "0||First line./Second line./Another paragraph.\n"},
 		{"not what its name says.pdf", "Just text.", reader.Text, "0||Just text.\n"},
-		{"a.md", "---\ntitle: \"Fridge\"\n---\nIntro with a [link](http://x.y/z).\n\n# Care\n\nClean it.\n\n## Filter ##\nEvery **month**.\n\nTable\n-----\n| a | b |\n|---|---|\n| 1 | 2 |\n```\n# no heading\n```\n", reader.Markdown,
-			"0||Intro with a link.\n0|Care|Clean it.\n0|Care > Filter|Every month.\n0|Care > Table|| a | b |/| 1 | 2 |/# no heading\n"},
-		{"a.html", "<!doctype html><title>Recipes</title><nav>Home <a href=x>About</a></nav><main><h1>Soup</h1><p>Boil <b>wa</b>ter\n  and salt.<p>Serve.<ul><li>one<li>two</ul><table><tr><td>a<td>b</table></main><script>alert(1)</script><footer>Imprint</footer>", reader.HTML,
-			"0|Soup|Boil water and salt./Serve./- one/- two/a | b\n"},
+		{
+			"a.md", "---\ntitle: \"Fridge\"\n---\nIntro with a [link](http://x.y/z).\n\n# Care\n\nClean it.\n\n## Filter ##\nEvery **month**.\n\nTable\n-----\n| a | b |\n|---|---|\n| 1 | 2 |\n```\n# no heading\n```\n", reader.Markdown,
+			"0||Intro with a link.\n0|Care|Clean it.\n0|Care > Filter|Every month.\n0|Care > Table|| a | b |/| 1 | 2 |/# no heading\n",
+		},
+		{
+			"a.html", "<!doctype html><title>Recipes</title><nav>Home <a href=x>About</a></nav><main><h1>Soup</h1><p>Boil <b>wa</b>ter\n  and salt.<p>Serve.<ul><li>one<li>two</ul><table><tr><td>a<td>b</table></main><script>alert(1)</script><footer>Imprint</footer>", reader.HTML,
+			"0|Soup|Boil water and salt./Serve./- one/- two/a | b\n",
+		},
 		{"no name", "  <?xml version='1.0'?><!-- x --><HTML><body>Hello", reader.HTML, "0||Hello\n"},
 		{"all around.html", "<p></p><nav>Only links, and nothing else that could be read.</nav>", reader.HTML, "0||Only links, and nothing else that could be read.\n"},
 	} {

@@ -23,9 +23,26 @@ const (
 
 // signatures are how other kinds of files begin, which people put beside documents.
 var signatures = []struct{ begins, name string }{
-	{"\x89PNG", "PNG"}, {"\xFF\xD8\xFF", "JPEG"}, {"GIF8", "GIF"}, {"RIFF", "RIFF"}, {"ID3", "MP3"}, {"OggS", "Ogg"}, {"fLaC", "FLAC"},
-	{"\x7FELF", "ELF"}, {"MZ", "EXE"}, {"Rar!", "RAR"}, {"7z\xBC\xAF", "7-Zip"}, {"\x1F\x8B", "gzip"}, {"BZh", "bzip2"}, {"\xFD7zXZ", "xz"},
-	{"SQLite format 3", "SQLite"}, {"{\\rtf", "RTF"}, {"%!PS", "PostScript"}, {"II*\x00", "TIFF"}, {"MM\x00*", "TIFF"}, {"\x28\xB5\x2F\xFD", "zstd"},
+	{"\x89PNG", "PNG"},
+	{"\xFF\xD8\xFF", "JPEG"},
+	{"GIF8", "GIF"},
+	{"RIFF", "RIFF"},
+	{"ID3", "MP3"},
+	{"OggS", "Ogg"},
+	{"fLaC", "FLAC"},
+	{"\x7FELF", "ELF"},
+	{"MZ", "EXE"},
+	{"Rar!", "RAR"},
+	{"7z\xBC\xAF", "7-Zip"},
+	{"\x1F\x8B", "gzip"},
+	{"BZh", "bzip2"},
+	{"\xFD7zXZ", "xz"},
+	{"SQLite format 3", "SQLite"},
+	{"{\\rtf", "RTF"},
+	{"%!PS", "PostScript"},
+	{"II*\x00", "TIFF"},
+	{"MM\x00*", "TIFF"},
+	{"\x28\xB5\x2F\xFD", "zstd"},
 }
 
 // sniff tells how a document is packed by its first bytes, and names a kind that is not read.
