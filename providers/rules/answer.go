@@ -19,6 +19,11 @@ const halfYear = 183 * 24 * time.Hour
 // answer works out what needs no tool: days, years, sums and units. It is false for what cannot be
 // worked out, and for all else that is asked.
 func (in intent) answer(now time.Time, lang text.Lang) (string, bool) {
+	if other := map[act]func(time.Time, text.Lang) (string, bool){
+		actTimeIn: in.timeIn, actUntilAt: in.untilAt, actLeap: in.leap, actDaysIn: in.daysIn, actBetween: in.between, actAge: in.age,
+	}[in.act]; other != nil {
+		return other(now, lang)
+	}
 	day := lunar.Day{Date: now}
 	if words, ok := in.slots["day"]; ok {
 		if day, ok = lunar.Find(trimDay(words), now); !ok {
@@ -38,6 +43,9 @@ func (in intent) answer(now time.Time, lang text.Lang) (string, bool) {
 		return lang.Pick("那时是"+then+"。", "It will be "+then+"."), err == nil
 	case actYear:
 		said = fmt.Sprintf(lang.Pick("今年是%d年。", "It is %d."), now.Year())
+	case actWeek:
+		_, week := now.ISOWeek()
+		said = fmt.Sprintf(lang.Pick("现在是今年第%d周。", "It is week %d."), week)
 	case actMonth:
 		said = lang.Pick(fmt.Sprintf("现在是%d月。", now.Month()), "It is "+now.Month().String()+".")
 	case actLunar:
@@ -92,13 +100,22 @@ func (in intent) year(now time.Time) (int, bool) {
 			}
 		}
 	}
+	year, ok := readYear(words)
+	return year, ok && year > 1900 && year < 2100
+}
+
+// readYear reads the number of a year: 1992, 一九九二, nineteen ninety-two.
+func readYear(words string) (int, bool) {
 	parts := strings.Fields(words)
+	if len(parts) == 0 {
+		return 0, false
+	}
 	year, ok := spoken.Number(parts[0])
-	if ok && len(parts) == 2 { // nineteen ninety-two
+	if ok && len(parts) == 2 {
 		part, fine := spoken.Number(parts[1])
 		year, ok = year*100+part, fine && part < 100
 	}
-	return year, ok && year > 1900 && year < 2100
+	return year, ok
 }
 
 // sum works out an expression: one that was said as it is, or the one that the pattern makes of its parts.

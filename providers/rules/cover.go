@@ -3,6 +3,7 @@ package rules
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,9 +25,15 @@ var (
 	chineseCoverFile string
 	//go:embed cover.en.yaml
 	englishCoverFile string
+	//go:embed home.zh.yaml
+	chineseHomeFile string
+	//go:embed home.en.yaml
+	englishHomeFile string
 
-	chineseCover = sync.OnceValue(func() *coverage { return readCoverage(chineseCoverFile, text.Chinese) })
-	englishCover = sync.OnceValue(func() *coverage { return readCoverage(englishCoverFile, text.English) })
+	chineseCover = sync.OnceValue(func() *coverage { return readCoverage(chineseCoverFile, text.Chinese, nil) })
+	englishCover = sync.OnceValue(func() *coverage { return readCoverage(englishCoverFile, text.English, nil) })
+	chineseHome  = sync.OnceValue(func() *coverage { return readHomeCoverage(chineseHomeFile, text.Chinese, chineseCover()) })
+	englishHome  = sync.OnceValue(func() *coverage { return readHomeCoverage(englishHomeFile, text.English, englishCover()) })
 )
 
 // coverage understands a request by what its words mean, in whatever order they come, where each of them is known:
@@ -37,6 +44,7 @@ type coverage struct {
 	Filler   []string            `yaml:"filler"`
 	Wishes   []wish              `yaml:"wishes"`
 
+	numbers bool                // of the slots, numbers alone may be filled
 	join    string              // what stands between words
 	words   map[string][]string // the meanings of a word; "" is a filler
 	longest int                 // the words, in Chinese the signs, of the longest of them
@@ -61,7 +69,15 @@ type set struct {
 	may  []string
 }
 
-func readCoverage(file string, lang text.Lang) *coverage {
+// readHomeCoverage reads the words for things at home, beside the fillers of base.
+func readHomeCoverage(file string, lang text.Lang, base *coverage) *coverage {
+	c := readCoverage(file, lang, base.Filler)
+	c.numbers = true
+	return c
+}
+
+// readCoverage reads an embedded file, in which an error is a bug. filler are words that mean nothing, but for those that have a meaning there.
+func readCoverage(file string, lang text.Lang, filler []string) *coverage {
 	c := &coverage{words: map[string][]string{}, join: lang.Pick("", " ")}
 	d := yaml.NewDecoder(strings.NewReader(file))
 	d.KnownFields(true)
@@ -78,9 +94,14 @@ func readCoverage(file string, lang text.Lang) *coverage {
 	for _, word := range c.Filler {
 		add(word, "")
 	}
-	for meaning, words := range c.Meanings {
-		for _, word := range words {
+	for _, meaning := range slices.Sorted(maps.Keys(c.Meanings)) {
+		for _, word := range c.Meanings[meaning] {
 			add(word, meaning)
+		}
+	}
+	for _, word := range filler {
+		if len(c.words[word]) == 0 {
+			add(word, "")
 		}
 	}
 	for _, name := range city.Names() {
@@ -110,17 +131,34 @@ func (b *Brain) covers(said string, zone *time.Location, s scope) (intent, bool)
 	if s == fastOnly {
 		return intent{}, false
 	}
-	return b.covered(said, zone, nil)
-}
-
-// covered understands a text by its words, and by names that are known. In Chinese they are its signs, which join without spaces.
-func (b *Brain) covered(said string, zone *time.Location, names map[string]string) (intent, bool) {
 	now := b.options.Now().In(zone)
 	if text.Of(said) == text.Chinese {
-		forms := chineseWhole().chineseForms(said, b.options.Name)
-		return chineseCover().read(strings.Split(forms[0], ""), now, names)
+		return chineseCover().read(b.words(said), now, nil)
 	}
-	return englishCover().read(englishWhole().englishWords(said), now, names)
+	return englishCover().read(b.words(said), now, nil)
+}
+
+// words cuts what was said into its words, in Chinese its signs, without the name of the assistant.
+func (b *Brain) words(said string) []string {
+	if text.Of(said) == text.Chinese {
+		signs := chineseWhole().chineseForms(said, b.options.Name)[0]
+		for _, name := range []string{assistantName(), chineseSigns(b.options.Name)} {
+			if rest := strings.ReplaceAll(signs, name, ""); name != "" && rest != "" {
+				signs = rest
+			}
+		}
+		return strings.Split(signs, "")
+	}
+	k := englishWhole()
+	words := k.englishWords(said)
+	for _, name := range [][]string{k.englishWords(b.options.Name), {"xiaozhi"}, {"xiao", "zhi"}} {
+		for i := 0; i+len(name) < len(words)+1 && len(name) > 0 && len(words) > len(name); i++ {
+			if slices.Equal(words[i:i+len(name)], name) {
+				words = slices.Delete(words, i, i+len(name))
+			}
+		}
+	}
+	return words
 }
 
 // Limits of a request that is understood by its words, in words or Chinese signs.
@@ -135,7 +173,7 @@ type piece struct {
 	value    string
 }
 
-// read understands words. All of them must be known, but for a few in a row where a wish has a <text>.
+// read understands words; in Chinese they are signs, which join without spaces. names have meanings beside those of the file. All of them must be known, but for a few in a row where a wish has a <text>.
 func (c *coverage) read(words []string, now time.Time, names map[string]string) (intent, bool) {
 	if len(words) > maxCovered {
 		return intent{}, false
@@ -172,7 +210,8 @@ func (c *coverage) next(words []string, now time.Time, names map[string]string) 
 			p.meanings = append(p.meanings, name)
 		}
 		p.meanings = append(p.meanings, c.words[said]...)
-		if slot, value := slotOf(said, bare, now); slot != "" {
+		slot, value := c.slot(said, bare, now)
+		if slot != "" {
 			p.meanings, p.value = append(p.meanings, slot), value
 		}
 		if len(p.meanings) > 0 {
@@ -185,11 +224,21 @@ func (c *coverage) next(words []string, now time.Time, names map[string]string) 
 var (
 	aNumber   = regexp.MustCompile(`^(?:<\d+%?>|(?:百分之)?[0-9零一二两三四五六七八九十百]+%?)$`)
 	aYear     = regexp.MustCompile(`^(?:<(?:19|20)\d\d>|<(?:19|20)> <\d\d>|(?:19|20)\d\d年?|[一二][九零〇][零〇一二三四五六七八九]{2}年?|[零〇一二三四五六七八九]{2}年)$`)
+	aClock    = regexp.MustCompile(`[0-9点早晚]|noon|midnight|中午|[上下]午`)
 	anOrdinal = regexp.MustCompile(`^(?:第[0-9一二三四五六七八九十]+[条个则篇]?|(?:number|story|headline|item) <\d+>|(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)(?: one| story| headline| item)?)$`)
 )
 
-// slotOf returns the slot that words fill, "" for none, and what they are then.
-func slotOf(said, bare string, now time.Time) (slot, value string) {
+// slot returns the slot that words fill, "" for none, and what they are then.
+func (c *coverage) slot(said, bare string, now time.Time) (slot, value string) {
+	if c.numbers {
+		if share, ok := shareOf(bare); ok {
+			return "<number>", share
+		}
+		if aNumber.MatchString(said) {
+			return "<number>", bare
+		}
+		return "", ""
+	}
 	if aYear.MatchString(said) {
 		return "<year>", bare
 	}
@@ -211,7 +260,7 @@ func slotOf(said, bare string, now time.Time) (slot, value string) {
 	if _, ok := lunar.Find(trimDay(bare), now); ok {
 		return "<day>", bare
 	}
-	if _, _, err := spoken.When(clockPoint.ReplaceAllString(bare, "$1:$2"), now); err == nil && strings.ContainsAny(bare, "0123456789点noonmidnight早晚中下") {
+	if _, _, err := spoken.When(clockPoint.ReplaceAllString(bare, "$1:$2"), now); err == nil && aClock.MatchString(bare) {
 		return "<when>", bare
 	}
 	return "", ""
@@ -332,6 +381,8 @@ func (w wish) intent(found map[string]string, join string) (intent, bool) {
 		if name, ok := strings.CutPrefix(meaning, "<"); ok {
 			name = strings.TrimSuffix(name, ">")
 			in.slots[name] = century(name, said)
+		} else if w.Act.atHome() {
+			in.slots[meaning] = said // what kind of thing, and the like
 		}
 	}
 	in.asked.what = found["<text>"]

@@ -65,7 +65,7 @@ func (k *phrasebook) englishForms(text, name string) []string {
 // turns spoken numbers into <30>.
 func (k *phrasebook) englishWords(text string) []string {
 	text = strings.ToLower(strings.NewReplacer("’", "'", "%", " percent ").Replace(text))
-	text = strings.NewReplacer("an hour and a half", "90 minutes", "one and a half hours", "90 minutes", "half an hour", "30 minutes", "a daily alarm for ", "an alarm every day at ", "a weekday alarm for ", "an alarm every weekday at ", "remind us ", "remind me ", "wake us ", "wake me ").Replace(text)
+	text = strings.NewReplacer("an hour and a half", "90 minutes", "three quarters of an hour", "45 minutes", "a quarter of an hour", "15 minutes", "one and a half hours", "90 minutes", "half an hour", "30 minutes", "a daily alarm for ", "an alarm every day at ", "a weekday alarm for ", "an alarm every weekday at ", "remind us ", "remind me ", "wake us ", "wake me ").Replace(text)
 	text = englishSigned(withoutOperators(text, " plus ", " minus ", " times ", " divided by "))
 	fields := strings.FieldsFunc(withoutGroups(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' && r != decimalPoint

@@ -87,3 +87,36 @@ func theOnes(data any, in intent, said string) any {
 	}
 	return meant
 }
+
+// maxFollowed is how many requests before this one are looked at, each about what the one before it was.
+const maxFollowed = 4
+
+// before returns the topic of what the user said right before the newest words of some messages, so that "make it ten" is about that.
+func (b *Brain) before(messages []providers.Message, zone *time.Location) topic {
+	var said []string // the newest first
+	for _, m := range slices.Backward(messages) {
+		if m.Role == providers.RoleUser && len(said) <= maxFollowed {
+			said = append(said, m.Content)
+		}
+	}
+	about := topic("")
+	for i := len(said) - 1; i > 0; i-- {
+		in, ok := b.understandAfter(about, said[i], zone, everything)
+		if about = ""; ok {
+			about = topicOf(in.act)
+		}
+	}
+	return about
+}
+
+// topicOf returns what requests of an act are about, "" for those that nothing follows up.
+func topicOf(a act) topic {
+	switch a {
+	case actTimer, actWake, actRemind, actChange, actTimers, actLeft:
+		return aboutTimers
+	case actNews, actDetails:
+		return aboutNews
+	default:
+		return ""
+	}
+}

@@ -54,8 +54,8 @@ func newHome(t *testing.T, lang text.Lang) *home {
 		}
 	}
 	now := func() time.Time { return householdTime }
-	own := local.New(local.Options{Now: now, Music: local.NewMusic(dir, "Radio Six", "音乐之声"), World: outside(t, lang), Memory: true, Documents: shelf{}})
-	things := house(t, lang)
+	own := local.New(local.Options{Now: now, Music: local.NewMusic(dir, "Radio Six", "音乐之声"), World: worldOf(t, lang), Memory: true, Documents: shelf{}})
+	things := houseOf(t, lang)
 	for _, s := range []mcp.Source{own, things} {
 		if err := s.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -73,8 +73,8 @@ func newHome(t *testing.T, lang text.Lang) *home {
 	return h
 }
 
-// outside are services of the world, with answers that are always the same.
-func outside(t *testing.T, lang text.Lang) local.World {
+// worldOf returns services of the world, with answers that are always the same.
+func worldOf(t *testing.T, lang text.Lang) local.World {
 	t.Helper()
 	now := func() time.Time { return householdTime }
 	meteo := openmeteo.New(t, now)
@@ -98,8 +98,8 @@ func outside(t *testing.T, lang text.Lang) local.World {
 	return local.World{Forecast: forecast, Feeds: reader, Search: pages}
 }
 
-// house is a Home Assistant with things of that language.
-func house(t *testing.T, lang text.Lang) *homes.Home {
+// houseOf returns a Home Assistant with things of that language.
+func houseOf(t *testing.T, lang text.Lang) *homes.Home {
 	t.Helper()
 	thing := func(id, name, area, state string) homeassistant.Thing {
 		return homeassistant.Thing{ID: id, Area: area, State: state, Attributes: map[string]any{"friendly_name": name}}

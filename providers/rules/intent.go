@@ -33,6 +33,7 @@ const (
 	actCancel act = "cancel" // a timer or reminder
 
 	actCancelAll act = "cancel_all" // timers, reminders or both
+	actChange    act = "change"     // when a timer or reminder is due
 
 	actDay      act = "day"      // when a day is, and how far away
 	actUntil    act = "until"    // how far away the next such day is
@@ -45,9 +46,16 @@ const (
 	actTerm     act = "term"     // the next solar term
 	actFestival act = "festival" // what is celebrated
 	actSum      act = "sum"
-	actConvert  act = "convert" // a quantity to another unit
-	actAgain    act = "again"   // what was asked before, of another day
-	actLeft     act = "left"    // how long a timer has left
+	actConvert  act = "convert"  // a quantity to another unit
+	actAgain    act = "again"    // what was asked before, of another day
+	actTimeIn   act = "time_in"  // what time it is somewhere else
+	actUntilAt  act = "until_at" // how long until a time of day
+	actLeap     act = "leap"     // whether a year is a leap year
+	actDaysIn   act = "days_in"  // how many days a month or a year has
+	actBetween  act = "between"  // how many days are between two
+	actWeek     act = "week"     // the number of the week
+	actAge      act = "age"      // of somebody born in a year
+	actLeft     act = "left"     // how long a timer has left
 
 	actPlay   act = "play"   // a song, or any
 	actResume act = "resume" // the music
@@ -66,11 +74,33 @@ const (
 
 	actDocuments act = "documents" // what documents say about something
 
+	actWeather act = "weather"
+	actNews    act = "news"
+	actDetails act = "details" // of a headline
+	actSearch  act = "search"  // the web
+	actNetwork act = "network" // what the device is connected to
+
+	actHomeSwitch act = "home_switch" // things at home
+	actHomeSet    act = "home_set"
+	actHomeMedia  act = "home_media"
+	actHomeScene  act = "home_scene"
+	actHomeState  act = "home_state"
+
 	actExit   act = "exit"
 	actHello  act = "hello"
 	actThanks act = "thanks"
 	actWho    act = "who"
 )
+
+// atHome reports whether it is about things at home.
+func (a act) atHome() bool {
+	return slices.Contains([]act{actHomeSwitch, actHomeSet, actHomeMedia, actHomeScene, actHomeState}, a)
+}
+
+// social reports whether it is what people say to each other, also where something at home has that name: good night.
+func (in intent) social() bool {
+	return slices.Contains([]act{actExit, actHello, actThanks, actWho}, in.act)
+}
 
 // level names a quantity that can be set, raised and lowered.
 type level string
@@ -78,6 +108,14 @@ type level string
 const (
 	volume     level = "volume"
 	brightness level = "brightness"
+)
+
+// topic names a subject that a request can follow up: make it ten is about the timer before it.
+type topic string
+
+const (
+	aboutTimers topic = "timers"
+	aboutNews   topic = "news"
 )
 
 // none is the number of an intent that came without one.
@@ -95,6 +133,7 @@ type intent struct {
 	by     int           // of actUp and actDown: how much, where no number was said; 0: the usual step
 	as     string        // the expression that a sum stands for
 	about  string        // what of the weather is asked for, and the like
+	after  topic         // it is understood only right after a request about this
 }
 
 // fast reports whether the fast path may take it from a language model.
@@ -105,6 +144,11 @@ func (in intent) fast() bool {
 // understand finds the rule for a text. Only a text that says nothing else is
 // understood, so that "what is the volume of a sphere" is not about loudness.
 func (b *Brain) understand(said string, zone *time.Location, s scope) (intent, bool) {
+	return b.understandAfter("", said, zone, s)
+}
+
+// understandAfter is understand right after a request about a topic, when more is understood.
+func (b *Brain) understandAfter(before topic, said string, zone *time.Location, s scope) (intent, bool) {
 	if in, ok := written(said); ok && s == everything {
 		return in, true
 	}
@@ -114,7 +158,7 @@ func (b *Brain) understand(said string, zone *time.Location, s scope) (intent, b
 	if text.Of(said) == text.Chinese {
 		k := chinese(s)
 		for _, t := range k.chineseForms(said, b.options.Name) {
-			if in, ok := b.match(k.rules, t, chineseNumber, zone); ok {
+			if in, ok := b.match(k.rules, before, t, chineseNumber, zone); ok {
 				return in.timed(chineseUnit(t))
 			}
 		}
@@ -122,7 +166,7 @@ func (b *Brain) understand(said string, zone *time.Location, s scope) (intent, b
 	}
 	k := english(s)
 	for _, t := range k.englishForms(said, b.options.Name) {
-		if in, ok := b.match(k.rules, t+" ", digits, zone); ok {
+		if in, ok := b.match(k.rules, before, t+" ", digits, zone); ok {
 			return in.timed(englishUnit(t))
 		}
 	}
@@ -131,8 +175,11 @@ func (b *Brain) understand(said string, zone *time.Location, s scope) (intent, b
 
 // match takes the first rule that covers the whole text. A number that was said
 // but cannot be read is no match; nor is a reminder without a time that can be.
-func (b *Brain) match(rules []rule, text string, number func(string) (int, bool), zone *time.Location) (intent, bool) {
+func (b *Brain) match(rules []rule, before topic, text string, number func(string) (int, bool), zone *time.Location) (intent, bool) {
 	for _, r := range rules {
+		if r.want.after != "" && r.want.after != before {
+			continue
+		}
 		groups := r.expr.FindStringSubmatch(text)
 		if groups == nil {
 			continue

@@ -111,7 +111,7 @@ func TestEnglishNegatives(t *testing.T) {
 	var w wants
 	for _, said := range []string{
 		"what is the volume of a sphere", "how do i compute the volume of a cone", "the volume of trade went up",
-		"what time is it in london", "what time does the shop open", "time flies", "what was the date of the moon landing",
+		"what time does the shop open", "time flies", "what was the date of the moon landing",
 		"stop by the shop on your way home", "do not stop", "what is a stop sign", "who cancelled the show",
 		"what comes next in the series", "who is the next president", "play the next game of chess with me",
 		"turn on the oven", "turn on", "lamp", "turn on the lamp and the fan", "how does a lamp turn on an insect",
@@ -229,7 +229,7 @@ func TestChineseNegatives(t *testing.T) {
 	var w wants
 	for _, said := range []string{
 		"球的体积怎么算", "音量是什么意思", "为什么声音可以传播", "声音的速度是多少", "音量调到香蕉", "音量调到三五",
-		"伦敦现在几点", "商店几点开门", "我几点起床比较好", "时间都去哪儿了", "今天几号线停运",
+		"商店几点开门", "我几点起床比较好", "时间都去哪儿了", "今天几号线停运",
 		"停车场在哪里", "别忘了我说的话", "不要忘记我们的对话", "我忘了刚才说的话", "不要停", "取消订单怎么操作", "算了一道题", "安静的夜晚", "公交车停了怎么办",
 		"下一首诗是什么", "下一届奥运会在哪里", "暂停键在哪",
 		"五分钟后", "提醒我吃药", "零分钟后提醒我",

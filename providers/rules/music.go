@@ -14,6 +14,9 @@ func (r request) playSong(in intent) (providers.Delta, bool) {
 		return r.deviceTool()
 	}
 	song, name := original(in.slots["song"], r.said), ""
+	if in.about == "radio" {
+		song = r.lang.Pick("电台", "radio")
+	}
 	for _, candidate := range []string{"name", "song", "title", "query", "keyword"} {
 		if t.schema.Properties[candidate].is("string") {
 			name = candidate
@@ -37,7 +40,7 @@ func isPlayer(t tool) bool {
 // isSong reports whether something that is to be played may be a song.
 func isSong(words string) bool {
 	return !containsAny(" "+words+" ", []string{
-		" game", " podcast", " audiobook", " radio ", " episode", " questions ", " show ", " book ", " playlist ", " station ", " chess", " cards", " piano ", " guitar ", " football ", " tennis ", " with me ", " role ", " part ", " news ", " video", " movie ", " film ", " story", " joke",
-		"故事", "笑话", "新闻", "天气", "游戏", "电影", "视频", "相声", "你", "广播", "戏", "播客", "有声书", "节目", "电台", "完", "时", "失败", "结束", "中", "不", "音量",
+		" game", " podcast", " audiobook", " episode", " questions ", " show ", " book ", " playlist ", " station ", " chess", " cards", " piano ", " guitar ", " football ", " tennis ", " with me ", " role ", " part ", " news ", " video", " movie ", " film ", " story", " joke",
+		"什么", "哪", "故事", "笑话", "新闻", "天气", "游戏", "电影", "视频", "相声", "你", "戏", "播客", "有声书", "节目", "完", "时", "失败", "结束", "中", "不", "音量",
 	})
 }

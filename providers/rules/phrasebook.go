@@ -17,21 +17,25 @@ var (
 	chineseFile string
 	//go:embed household.zh.yaml
 	chineseHousehold string
+	//go:embed world.zh.yaml
+	chineseWorld string
 	//go:embed patterns.en.yaml
 	englishFile string
 	//go:embed household.en.yaml
 	englishHousehold string
+	//go:embed world.en.yaml
+	englishWorld string
 )
 
 // The phrasebooks are read once for all brains: those of the fast path, and the whole ones.
 var (
 	chineseFast  = sync.OnceValue(func() *phrasebook { return readPhrasebook(chineseExpr, chineseFile) })
 	chineseWhole = sync.OnceValue(func() *phrasebook {
-		return readPhrasebook(chineseExpr, chineseFile, chineseHousehold, chineseOutbox).over(chineseFast())
+		return readPhrasebook(chineseExpr, chineseFile, chineseWorld, chineseHousehold, chineseOutbox).over(chineseFast())
 	})
 	englishFast  = sync.OnceValue(func() *phrasebook { return readPhrasebook(englishExpr, englishFile) })
 	englishWhole = sync.OnceValue(func() *phrasebook {
-		return readPhrasebook(englishExpr, englishFile, englishHousehold, englishOutbox).over(englishFast())
+		return readPhrasebook(englishExpr, englishFile, englishWorld, englishHousehold, englishOutbox).over(englishFast())
 	})
 )
 
@@ -71,8 +75,10 @@ type phrasebook struct {
 type pattern struct {
 	Act   act      `yaml:"act"`
 	Level level    `yaml:"level"`
-	By    int      `yaml:"by"` // how much louder or darker, where no number is said
-	As    string   `yaml:"as"` // of a sum: the expression, with its slots in braces
+	By    int      `yaml:"by"`    // how much louder or darker, where no number is said
+	As    string   `yaml:"as"`    // of a sum: the expression, with its slots in braces
+	About string   `yaml:"about"` // what of the weather is asked for, and the like
+	After topic    `yaml:"after"` // it is understood only right after a request about this
 	Ways  []string `yaml:"ways"`
 }
 
@@ -118,7 +124,7 @@ func compile(patterns []pattern, expr func(string) string) []rule {
 	var rules []rule
 	for _, p := range patterns {
 		for _, way := range p.Ways {
-			rules = append(rules, rule{regexp.MustCompile(expr(way)), intent{act: p.Act, level: p.Level, by: p.By, as: p.As}})
+			rules = append(rules, rule{regexp.MustCompile(expr(way)), intent{act: p.Act, level: p.Level, by: p.By, as: p.As, about: p.About, after: p.After}})
 		}
 	}
 	return rules

@@ -88,7 +88,7 @@ var (
 
 // withoutLead drops the word that joins a request with what it is about.
 func withoutLead(words string) string {
-	for _, joint := range []string{" for", " at", " on"} { // named brunch for eleven
+	for _, joint := range []string{" for", " at", " on", "你"} { // named brunch for eleven
 		words = strings.TrimSuffix(words, joint)
 	}
 	for _, lead := range []string{"named ", "called ", "to ", "that ", "about ", "of ", "and ", "for ", "一下", "，"} {
@@ -150,7 +150,7 @@ func (r request) cancel(in intent) (providers.Delta, bool) {
 		return r.missing(phraseNoTimer)
 	}
 	arguments := map[string]any{}
-	if what := original(in.asked.what, r.said); what != "" && t.schema.Properties["text"].is("string") {
+	if what := thatOne(original(in.asked.what, r.said)); what != "" && t.schema.Properties["text"].is("string") {
 		arguments["text"] = what
 	}
 	if in.act == actCancelAll {

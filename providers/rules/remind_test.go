@@ -47,7 +47,7 @@ func TestReminderPhrasings(t *testing.T) {
 		"delete all my reminders":                                    `cancel_timer {"all":true,"kind":"reminder"}`,
 		"cancel my alarms":                                           `cancel_timer {"all":true}`,
 		"cancel the timer":                                           `cancel_timer {"kind":"timer"}`,
-		"delete the reminder about the dentist":                      `cancel_timer {"kind":"reminder","text":"the dentist"}`,
+		"delete the reminder about the dentist":                      `cancel_timer {"kind":"reminder","text":"dentist"}`,
 		"cancel my 7 am alarm":                                       `cancel_timer {"text":"7 am"}`,
 		"turn off the tea timer":                                     `cancel_timer {"kind":"timer","text":"tea"}`,
 		"remind me today at 7 am to call Mum":                        `set_reminder {"text":"call Mum","time":"today at 7 am"}`,

@@ -62,8 +62,17 @@ func (r request) afterTool(in intent, res result) (providers.Delta, bool) {
 		if said, ok := r.quote(in, data); ok {
 			return said, true
 		}
-	case actCancel, actCancelAll:
+	case actCancel, actCancelAll, actChange:
 		if spoken, ok := r.which(res.text); ok {
+			return spoken, true
+		}
+	case actNetwork:
+		if name := stringOf(data, "ssid"); name != "" {
+			return r.text(phraseNetwork, "name", name)
+		}
+		return r.text(phraseNotTold)
+	case actNews, actDetails, actSearch:
+		if spoken, ok := (outside{r}).quoted(res.text); ok {
 			return spoken, true
 		}
 	default:
@@ -190,6 +199,20 @@ func number(data any, key string) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// stringOf finds a text by its key as [number] finds a number.
+func stringOf(data any, key string) string {
+	m, _ := data.(map[string]any)
+	if s, ok := m[key].(string); ok {
+		return s
+	}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if s := stringOf(m[k], key); s != "" {
+			return s
+		}
+	}
+	return ""
 }
 
 // sentence makes something that can be said of a result, "" where it says only

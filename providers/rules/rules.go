@@ -119,6 +119,14 @@ const (
 	phraseCanLook         = "rules_can_look"         //
 	phraseCanRead         = "rules_can_read"         //
 	phraseCanSwitch       = "rules_can_switch"       //
+	phraseCanWeather      = "rules_can_weather"      //
+	phraseCanNews         = "rules_can_news"         //
+	phraseCanSearch       = "rules_can_search"       //
+	phraseCanRemember     = "rules_can_remember"     //
+	phraseCanHome         = "rules_can_home"         //
+	phraseFound           = "rules_found"            // {site} {text}
+	phraseNetwork         = "rules_network"          // {name}
+	phraseWhichRoom       = "rules_which_room"       // {rooms}
 	phraseTime            = "rules_time"             // {time}
 	phraseDate            = "rules_date"             // {date} {weekday}
 	phraseVolumeSet       = "rules_volume_set"       // {value}

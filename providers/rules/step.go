@@ -38,16 +38,17 @@ func (b *Brain) step(req providers.LLMRequest, s scope) (providers.Delta, bool) 
 	zone := cmp.Or(req.Zone, b.options.Zone)
 	in, understood := intent{}, false
 	own := text.Lang(req.Language).IsOwn() // 止めて is not for the Chinese rules, and "halt" not for the English ones
-	if own {
-		in, understood = b.understand(t.said, zone, s)
-	}
-	if s == everything && own {
+	switch {
+	case own && s == everything:
+		in, understood = b.understandAfter(b.before(req.Messages, zone), t.said, zone, s)
 		if understood && in.act == actAgain {
 			in, understood = b.again(req.Messages, in, zone)
 		}
 		if both, whole, ok := b.withTime(req.Messages, t.said, zone); ok {
 			in, understood, t.said = both, true, whole
 		}
+	case own:
+		in, understood = b.understand(t.said, zone, s)
 	}
 	if s == fastOnly && (!understood || !in.fast() || t.result != nil && !t.result.own()) {
 		return providers.Delta{}, false
@@ -55,6 +56,12 @@ func (b *Brain) step(req providers.LLMRequest, s scope) (providers.Delta, bool) 
 	r := request{Brain: b, LLMRequest: req, scope: s, lang: langOf(req), said: t.said, zone: zone}
 	if !req.NoTools {
 		r.tools = readTools(req.Tools)
+	}
+	if own {
+		at := house{r}
+		if home, ok := at.understandHome(); ok && (!understood || home.named() && !in.social()) {
+			return at.carryOut(home, t.result)
+		}
 	}
 	switch {
 	case t.result != nil:
@@ -96,7 +103,7 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.text(phraseDate, "date", spoken.SayDay(now, r.lang), "weekday", spoken.SayWeekday(now, r.lang))
 	case actSet, actUp, actDown, actMax, actMin:
 		return r.setLevel(in)
-	case actAsk, actBattery, actStatus:
+	case actAsk, actBattery, actStatus, actNetwork:
 		t, ok := teller(r.tools, in)
 		return r.callIf(t, ok, phraseNoStatus)
 	case actStop:
@@ -107,7 +114,8 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.play(phraseNoMusic, "pause")
 	case actTimer:
 		return r.setTimer(in)
-	case actDay, actUntil, actWeeks, actYear, actMonth, actLunar, actZodiac, actTerm, actFestival, actSum, actConvert, actThen:
+	case actDay, actUntil, actWeeks, actYear, actMonth, actLunar, actZodiac, actTerm, actFestival, actSum, actConvert, actThen,
+		actTimeIn, actUntilAt, actLeap, actDaysIn, actBetween, actWeek, actAge:
 		said, ok := in.answer(now, r.lang)
 		return providers.Delta{Text: said}, ok
 	case actPlay:
@@ -131,8 +139,18 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return r.missing(phraseWhen)
 	case actCancel, actCancelAll:
 		return r.cancel(in)
+	case actChange:
+		return r.change(in)
 	case actSnooze:
 		return r.snooze(in)
+	case actWeather:
+		return outside{r}.weather(in)
+	case actNews:
+		return outside{r}.news(in)
+	case actDetails:
+		return outside{r}.details(in)
+	case actSearch:
+		return outside{r}.search(in)
 	case actPhoto:
 		return r.look()
 	case actRemember:

@@ -29,6 +29,7 @@ type property struct {
 	Description string   `json:"description"`
 	Minimum     *float64 `json:"minimum"`
 	Maximum     *float64 `json:"maximum"`
+	Enum        []any    `json:"enum"` // what it is one of; none: anything
 }
 
 // readTools reads the shapes of all tools. A schema that cannot be read counts
