@@ -22,6 +22,9 @@ func (in intent) timeIn(now time.Time, lang text.Lang) (string, bool) {
 		words = strings.TrimSuffix(words, end)
 	}
 	place, ok := city.Find(words)
+	if cut := strings.LastIndexByte(words, ' '); !ok && cut > 0 {
+		place, ok = city.Find(words[:cut]) // dallas texas
+	}
 	if !ok {
 		return "", false
 	}

@@ -52,7 +52,7 @@ func (r outside) weather(in intent) (providers.Delta, bool) {
 		}
 		arguments[[]string{"city", "location", "place"}[i]] = place
 	}
-	if day := trimDay(cmp.Or(in.slots["day"], in.slots["day2"])); day != "" && !isToday(day) {
+	if day := r.weatherDay(in); day != "" && !isToday(day) {
 		if !t.takes("day") {
 			return providers.Delta{}, false
 		}
@@ -65,6 +65,19 @@ func (r outside) weather(in intent) (providers.Delta, bool) {
 		return providers.Delta{}, false
 	}
 	return r.call(t, arguments)
+}
+
+// weatherDay returns the words for the day that the weather is asked of, also where a time of that day was said.
+func (r outside) weatherDay(in intent) string {
+	if day := trimDay(cmp.Or(in.slots["day"], in.slots["day2"])); day != "" {
+		return day
+	}
+	now := r.options.Now().In(r.zone)
+	due, _, err := spoken.When(in.slots["when"], now)
+	if err != nil || due.Format(time.DateOnly) == now.Format(time.DateOnly) || in.slots["when"] == "" {
+		return ""
+	}
+	return due.Format(time.DateOnly)
 }
 
 // isWeather reports whether the day that the weather is asked of can be read, and whether it is asked of one place and one day.
