@@ -5,11 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"xiaozhi/internal/testall"
 	"xiaozhi/internal/text"
 )
 
 // TestDaysAndClocks: what is worked out of days, years and clocks elsewhere, at 15:04 on Tuesday, 24 November 2026, in China.
 func TestDaysAndClocks(t *testing.T) {
+	testall.Arithmetic(t)
 	b := newBrain(t, false)
 	for said, want := range map[string]string{
 		"what time is it in london":                          "In London it is 7:04 AM.",

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"xiaozhi/internal/testall"
 	"xiaozhi/internal/text"
 )
 
@@ -34,6 +35,7 @@ func TestHomeSaidBriefly(t *testing.T) {
 
 // TestHomeArguments: what is set, and by how much.
 func TestHomeArguments(t *testing.T) {
+	testall.Arithmetic(t)
 	for _, lang := range []text.Lang{text.English, text.Chinese} {
 		h := newHome(t, lang)
 		for said, want := range map[string]string{
