@@ -22,7 +22,7 @@ func (r request) help() (providers.Delta, bool) {
 		{phraseCanLook, r.has(func(t tool) bool { _, _, ok := camera([]tool{t}); return ok })},
 		{phraseCanRead, r.has(isLibrary)},
 		{phraseCanSwitch, r.has(func(t tool) bool { return t.has("on", "off", "open", "close") && t.free() })},
-		{phraseCanHome, r.has(func(t tool) bool { return t.has("home") && t.has("switch", "set") })},
+		{phraseCanHome, r.has(func(t tool) bool { return isHome(t) && t.has("switch", "set") })},
 		{phraseCanWeather, r.has(isForecast)},
 		{phraseCanNews, r.has(isNews)},
 		{phraseCanSearch, r.has(isSearch)},

@@ -26,9 +26,12 @@ type rooms struct {
 	tools    bool // there are such tools
 }
 
+// isHome reports whether a tool works things at home by their names: an arm that can be set to its home position does not.
+func isHome(t tool) bool { return len(t.words) > 1 && t.words[0] == "home" && t.takes("name") }
+
 // homeTool finds the tool of a home with this word in its name.
 func homeTool(tools []tool, word string) (tool, bool) {
-	return find(tools, func(t tool) bool { return t.has("home") && t.has(word) })
+	return find(tools, func(t tool) bool { return isHome(t) && t.has(word) })
 }
 
 // readRooms reads what there is at home from the choices of its tools.
@@ -45,7 +48,7 @@ func readRooms(tools []tool, lang text.Lang) rooms {
 		}
 	}
 	for _, t := range tools {
-		if !t.has("home") || !t.has("switch", "set", "media", "scene", "state") {
+		if !isHome(t) || !t.has("switch", "set", "media", "scene", "state") {
 			continue
 		}
 		r.tools = true
@@ -56,7 +59,7 @@ func readRooms(tools []tool, lang text.Lang) rooms {
 		}
 	}
 	for _, t := range tools {
-		if !t.has("home") {
+		if !isHome(t) {
 			continue
 		}
 		areas := t.schema.Properties["area"].Enum
@@ -99,7 +102,7 @@ func (r house) understandHome() (in intent, ok bool) {
 		lang = text.Chinese
 	}
 	there := readRooms(r.tools, lang)
-	if !there.tools || r.scope == fastOnly {
+	if !there.tools || r.scope == fastOnly || len(r.said) > maxSaid {
 		return in, false
 	}
 	in, ok = r.readHome(r.said, r.zone, there, lang)

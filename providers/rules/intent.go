@@ -118,6 +118,9 @@ const (
 	aboutNews   topic = "news"
 )
 
+// maxSaid is the longest request that is read, in bytes: what is longer is no request that a rule covers.
+const maxSaid = 2000
+
 // none is the number of an intent that came without one.
 const none = -1
 
@@ -149,6 +152,9 @@ func (b *Brain) understand(said string, zone *time.Location, s scope) (intent, b
 
 // understandAfter is understand right after a request about a topic, when more is understood.
 func (b *Brain) understandAfter(before topic, said string, zone *time.Location, s scope) (intent, bool) {
+	if len(said) > maxSaid {
+		return intent{}, false
+	}
 	if in, ok := written(said); ok && s == everything {
 		return in, true
 	}

@@ -86,3 +86,15 @@ func TestManyRooms(t *testing.T) {
 		t.Log(took)
 	}
 }
+
+// TestHomePosition: a tool whose name only sounds like one of a home works nothing of it.
+func TestHomePosition(t *testing.T) {
+	b := newBrain(t, false)
+	for _, one := range []string{`self_arm_set_home {"type":"object","properties":{}}`, `home_set {"type":"object","properties":{"speed":{"type":"integer"}}}`, `go_home_switch {"type":"object","properties":{"name":{"type":"string"}}}`} {
+		for _, said := range []string{"set the lights to 50", "turn the lights off", "把灯调到百分之五十"} {
+			if d := generate(t, b, ask(said, languageOf(said), worldTools(one))); len(d.ToolCalls) > 0 {
+				t.Errorf("%s with %s: %s", said, one, show(d))
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"xiaozhi/providers"
 )
@@ -90,5 +91,18 @@ func TestFollowedUp(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s, %s: %s, want %s", c.before, c.said, got, c.want)
 		}
+	}
+}
+
+// TestLongWords: a page of text is no request, and is not read as one for each thing that was said before it.
+func TestLongWords(t *testing.T) {
+	b := newBrain(t, false)
+	req := ask(strings.Repeat("what is the weather in the kitchen and ", 2000), "en", worldTools(`weather_now {}`))
+	for range 4 {
+		req.Messages = append(req.Messages, req.Messages[0])
+	}
+	begun := time.Now()
+	if d := generate(t, b, req); !d.Fallback || time.Since(begun) > time.Second {
+		t.Errorf("%s after %v", show(d), time.Since(begun))
 	}
 }
