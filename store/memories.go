@@ -195,7 +195,8 @@ func (t *Memories) Unread(ctx context.Context, limit int) ([]Unread, error) {
 // Ungiven lists conversations of which a service was not given all turns that were read, the oldest first. Learned is
 // up to which turn it was given them, Turns up to which it is to be.
 func (t *Memories) Ungiven(ctx context.Context, limit int) ([]Unread, error) {
-	return list[Unread](ctx, t.db.read, "SELECT c.id, c.device_id, c.given, c.learned, c.began_at FROM conversations c WHERE c.learned > c.given ORDER BY c.began_at, c.id LIMIT $1", limit)
+	return list[Unread](ctx, t.db.read, "SELECT c.id, c.device_id, c.given, CASE WHEN c.learned < c.turns THEN c.learned "+
+		"ELSE (SELECT COALESCE(MAX(seq), c.learned) FROM turns WHERE conversation_id = c.id) END, c.began_at FROM conversations c WHERE c.learned > c.given ORDER BY c.began_at, c.id LIMIT $1", limit)
 }
 
 // Given says up to which turn a service was given a conversation.
@@ -220,10 +221,10 @@ func (p *Place) fields() []any {
 	return []any{text{&p.Service}, text{&p.DeviceID}, text{&p.Agent}, text{&p.What}, flag{&p.Gone}, stamp{&p.At}}
 }
 
-// Put notes that a service keeps something, or is to delete it.
+// Put notes that a service keeps something, or is to delete it; what it is to delete it is, also if it is to keep more.
 func (t *Memories) Put(ctx context.Context, p Place) error {
 	p.At = orNow(p.At, t.db.clock)
-	_, err := t.db.exec(ctx, insert("memory_places", placeColumns)+" ON CONFLICT (service, device_id, agent, what) DO UPDATE SET gone = excluded.gone, at = excluded.at", p.fields()...)
+	_, err := t.db.exec(ctx, insert("memory_places", placeColumns)+" ON CONFLICT (service, device_id, agent, what) DO UPDATE SET gone = memory_places.gone OR excluded.gone", p.fields()...)
 	return err
 }
 
@@ -236,6 +237,29 @@ func (t *Memories) Leave(ctx context.Context, service, deviceID string) error {
 // Places lists what a service is to delete, the oldest first.
 func (t *Memories) Places(ctx context.Context, service string) ([]Place, error) {
 	return list[Place](ctx, t.db.read, "SELECT "+placeColumns+" FROM memory_places WHERE service = $1 AND gone ORDER BY at, device_id, agent, what LIMIT 1000", service)
+}
+
+// TalkPlace begins what a service is to delete if that is what it has learned from a talk, whose id follows.
+const TalkPlace = "talk:"
+
+// eraseFromServices notes that services are to delete what they have learned from a talk: its id, the time and its id again.
+const eraseFromServices = "INSERT INTO memory_places (" + placeColumns + ") SELECT p.service, p.device_id, p.agent, CAST($1 AS TEXT), TRUE, CAST($2 AS BIGINT) " +
+	"FROM memory_places p JOIN conversations c ON c.device_id = p.device_id WHERE c.id = $3 AND p.what = '' ON CONFLICT (service, device_id, agent, what) DO UPDATE SET gone = TRUE"
+
+// statement is one of SQL.
+type statement struct {
+	query string
+	args  []any
+}
+
+// fromServices has services delete what they have learned from a talk.
+func fromServices(talk string, at time.Time) statement {
+	return statement{eraseFromServices, []any{TalkPlace + talk, stamp{&at}, talk}}
+}
+
+// eraseTalk deletes a talk for good, as its last statement, and what was learned from it, also by services.
+func eraseTalk(id string, at time.Time) []statement {
+	return []statement{fromServices(id, at), {"DELETE FROM memories WHERE conversation_id = $1", []any{id}}, {"DELETE FROM conversations WHERE id = $1", []any{id}}}
 }
 
 // Left says that a service has deleted something. With all of an owner go its parts.

@@ -286,3 +286,43 @@ func TestUngiven(t *testing.T) {
 		ungiven() // what is forgotten goes nowhere any more
 	})
 }
+
+// TestErasedAtServices: what services have learned from a talk that is deleted they have to delete; of a turn, too, and they are given the rest of its
+// talk again.
+func TestErasedAtServices(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		addDevice(t, s, "other")
+		for _, device := range []string{"m", "other"} {
+			want(t, s.Memories.Put(ctx, Place{Service: "x", DeviceID: device, Agent: "a"}), nil)
+		}
+		turns := map[string]string{}
+		for _, talk := range []string{"gone", "dropped", "cut"} {
+			for seq := 1; seq <= 3; seq++ {
+				turns[talk] = NewID() // the last one
+				s.Log.Put(&Entry{Conversation: Conversation{ID: talk, DeviceID: "m", BeganAt: at(0)}, Agent: "a", Turn: Turn{ID: turns[talk], Seq: seq, At: at(seq), Kind: "user", Cause: "done", Heard: "x"}})
+			}
+			want(t, s.Log.Flush(ctx), nil)
+			want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: "m", Agent: "a", Talk: talk, Learned: 3, Give: true}), nil)
+			want(t, s.Memories.Given(ctx, talk, 3), nil)
+		}
+		want(t, s.DeleteTalk(ctx, "gone"), nil)
+		want(t, s.DeleteTalk(ctx, "gone"), ErrNotFound)
+		s.Log.Erase("dropped")
+		want(t, s.Log.Flush(ctx), nil)
+		want(t, s.DeleteTurn(ctx, turns["cut"]), nil)
+		var got []string
+		all, err := s.Memories.Places(ctx, "x")
+		for _, p := range all {
+			got = append(got, p.DeviceID+" "+p.What)
+		}
+		slices.Sort(got)
+		want(t, err, nil)
+		same(t, got, []string{"m talk:cut", "m talk:dropped", "m talk:gone"})
+		rest, err := s.Memories.Ungiven(ctx, 9)
+		if err != nil || len(rest) != 1 || rest[0].ID != "cut" || rest[0].Learned != 0 || rest[0].Turns != 2 {
+			t.Errorf("%+v %v", rest, err)
+		}
+	})
+}

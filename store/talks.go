@@ -241,14 +241,29 @@ func (t *Talks) With(ctx context.Context, id string, seq, limit int) (n Neighbou
 	return n, err
 }
 
-// DeleteTalk deletes a talk with its turns, also those that still wait to be written. When it returns nil, none of these words
+// DeleteTalk deletes a talk with its turns and what was learned from them, also those that still wait to be written. When it returns nil, none of these words
 // is left in the files of SQLite. The caller deletes its recordings. [ErrNotFound] if there is none.
 func (s *Store) DeleteTalk(ctx context.Context, id string) error {
 	s.Log.Erase(id)
-	if err := s.db.execOne(ctx, "DELETE FROM conversations WHERE id = $1", id); err != nil {
+	if err := s.db.change(ctx, func(tx *sql.Tx) error { return s.db.erase(ctx, tx, id) }); err != nil {
 		return err
 	}
 	return s.db.empty(ctx)
+}
+
+// erase deletes a talk with what was learned from it.
+func (d *database) erase(ctx context.Context, tx *sql.Tx, id string) error {
+	var last int64
+	for _, do := range eraseTalk(id, d.clock()) {
+		var err error
+		if last, err = execIn(ctx, tx, do.query, do.args...); err != nil {
+			return err
+		}
+	}
+	if last == 0 {
+		return ErrNotFound
+	}
+	return nil
 }
 
 // DeleteTurn deletes a turn with what was learned from it, and its talk if that has no other one. When it returns nil, none of these words is left in the
@@ -259,17 +274,18 @@ func (s *Store) DeleteTurn(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		for _, query := range []string{"DELETE FROM memories WHERE turn_id = $1", "DELETE FROM turns WHERE id = $1"} {
-			if _, err := execIn(ctx, tx, query, id); err != nil {
+		for _, do := range []statement{
+			fromServices(of.s, s.db.clock()), // they do not know of turns, and are given the rest of the talk again
+			{"UPDATE conversations SET given = 0 WHERE id = $1 AND EXISTS (SELECT 1 FROM memory_places p WHERE p.device_id = conversations.device_id AND p.what = $2)", []any{of.s, TalkPlace + of.s}},
+			{"DELETE FROM memories WHERE turn_id = $1", []any{id}},
+			{"DELETE FROM turns WHERE id = $1", []any{id}},
+			{"UPDATE conversations SET turns = (SELECT COUNT(*) FROM turns WHERE conversation_id = $1) WHERE id = $1", []any{of.s}},
+			{"UPDATE conversations SET learned = CASE WHEN learned > turns THEN turns ELSE learned END, " + // else what comes is not read
+				"given = CASE WHEN given > turns THEN turns ELSE given END WHERE id = $1", []any{of.s}},
+		} {
+			if _, err := execIn(ctx, tx, do.query, do.args...); err != nil {
 				return err
 			}
-		}
-		if _, err := execIn(ctx, tx, "UPDATE conversations SET turns = (SELECT COUNT(*) FROM turns WHERE conversation_id = $1) WHERE id = $1", of.s); err != nil {
-			return err
-		}
-		if _, err := execIn(ctx, tx, "UPDATE conversations SET learned = CASE WHEN learned > turns THEN turns ELSE learned END, "+ // else what comes is not read
-			"given = CASE WHEN given > turns THEN turns ELSE given END WHERE id = $1", of.s); err != nil {
-			return err
 		}
 		_, err = execIn(ctx, tx, "DELETE FROM conversations WHERE id = $1 AND turns = 0", of.s)
 		return err

@@ -195,14 +195,7 @@ func (t *Conversations) Keep(ctx context.Context, id string, keep bool) error {
 // Delete deletes a conversation with its turns.
 func (t *Conversations) Delete(ctx context.Context, id string) error {
 	return t.db.change(ctx, func(tx *sql.Tx) error {
-		if _, err := execIn(ctx, tx, "DELETE FROM memories WHERE conversation_id = $1", id); err != nil {
-			return err
-		}
-		n, err := execIn(ctx, tx, "DELETE FROM conversations WHERE id = $1", id)
-		if err == nil && n == 0 {
-			err = ErrNotFound
-		}
-		return err
+		return t.db.erase(ctx, tx, id)
 	})
 }
 

@@ -150,7 +150,7 @@ func (l *Log) write(ctx context.Context, b *batch) error {
 				return err
 			}
 		}
-		for _, write := range b.others() {
+		for _, write := range b.others(l.db.clock()) {
 			if err := write(ctx, w); err != nil {
 				return err
 			}
@@ -203,7 +203,7 @@ func (l *Log) writeEach(ctx context.Context, b *batch) (written, rejected int, e
 			return written, rejected, err
 		}
 	}
-	for _, write := range b.others() {
+	for _, write := range b.others(l.db.clock()) {
 		switch err := one(func(w *writer) error { return write(ctx, w) }); {
 		case isData(err):
 			l.log.Warn("the store refused what is no turn", "err", err)
@@ -303,7 +303,7 @@ func (w *writer) agent(ctx context.Context, slug string) (id string, err error) 
 
 // others returns functions that write the rest of a batch, a row each: calls outside of turns, the ends of calls and of
 // conversations, the signs of life, and what was learned. What is of no device any more changes nothing.
-func (b *batch) others() (all []func(context.Context, *writer) error) {
+func (b *batch) others(at time.Time) (all []func(context.Context, *writer) error) {
 	exec := func(query string, args ...any) {
 		all = append(all, func(ctx context.Context, w *writer) error {
 			_, err := execIn(ctx, w.tx, query, args...)
@@ -323,8 +323,9 @@ func (b *batch) others() (all []func(context.Context, *writer) error) {
 		exec("UPDATE conversations SET ended_at = $1, cause = $2 WHERE id = $3", stamp{&e.at}, maybe{&e.cause}, id)
 	}
 	for id := range b.erased {
-		exec("DELETE FROM memories WHERE conversation_id = $1", id)
-		exec("DELETE FROM conversations WHERE id = $1", id)
+		for _, do := range eraseTalk(id, at) {
+			exec(do.query, do.args...)
+		}
 	}
 	for id, s := range b.seen {
 		exec("UPDATE devices SET asked_at = COALESCE($1, asked_at), hello_at = COALESCE($2, hello_at), turn_at = COALESCE($3, turn_at), "+
