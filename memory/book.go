@@ -35,10 +35,18 @@ type Options struct {
 	// facts are found by their words alone.
 	Embedder func() providers.Embedder
 	Vectors  Vectors
-	Over     time.Duration               // after its last turn a talk is over, and read; 0: ten minutes
-	Flush    func(context.Context) error // has the store write what was said; nil: it waits for nothing
-	Changed  func(device string)         // is told that other things are known; it must not wait. nil: nobody is
-	Log      *slog.Logger                // nil: nothing is logged
+	// Find returns the ids of facts that have to do with words, the best first, in place of vectors, where a service finds facts by
+	// itself; nil: none does.
+	Find func(ctx context.Context, o Owner, words string) ([]string, error)
+	// Warm gets Find ready for a question that will soon come; nil: nothing is to be done.
+	Warm func(context.Context) error
+	// Elsewhere says that a service finds out by itself what is told in talks: they are read for the summary alone.
+	Elsewhere bool
+	Over      time.Duration               // after its last turn a talk is over, and read; 0: ten minutes
+	Flush     func(context.Context) error // has the store write what was said; nil: it waits for nothing
+	Erased    func()                      // is told that talks were deleted; it must not wait. nil: nobody is
+	Changed   func(device string)         // is told that other things are known; it must not wait. nil: nobody is
+	Log       *slog.Logger                // nil: nothing is logged
 }
 
 // Book owns what is remembered. Its methods may be called at the same time.
@@ -81,7 +89,19 @@ func New(ctx context.Context, o Options) *Book {
 	b := &Book{o: o, ctx: ctx, stop: stop, wake: make(chan struct{}, 1), profiles: map[Owner]*Profile{}, now: map[string]bool{}}
 	b.meaning = newMeaning(b, o.Embedder, o.Vectors)
 	b.asker = newAsker(b, func() bool { return b.meaning.embedder() != nil }, b.meaning.find)
+	if o.Find != nil {
+		b.asker = newAsker(b, func() bool { return true }, b.byService)
+	}
 	return b
+}
+
+// byService has the service find facts.
+func (b *Book) byService(ctx context.Context, o Owner, words string) (found []near, err error) {
+	ids, err := b.o.Find(ctx, o, words)
+	for _, id := range ids {
+		found = append(found, near{id, surely})
+	}
+	return found, err
 }
 
 // Start has goroutines read talks that are over, and make vectors of facts. It is called once.
@@ -95,6 +115,9 @@ func (b *Book) EmbedderChanged() { b.meaning.changed() }
 
 // Warm gets what makes vectors ready for a question that will soon come.
 func (b *Book) Warm(ctx context.Context) error {
+	if b.o.Warm != nil {
+		return b.o.Warm(ctx)
+	}
 	if w, ok := b.meaning.embedder().(providers.Warmer); ok {
 		return w.Warm(ctx)
 	}
@@ -225,7 +248,7 @@ func (b *Book) Remember(ctx context.Context, f Fact) (kept Fact, known bool, err
 		return Fact{}, false, fmt.Errorf("keep what is to be remembered: %w", err)
 	}
 	b.refresh(ctx, f.Owner)
-	return f, false, nil
+	return c.Add[0], false, nil
 }
 
 // Edit puts another text into the place of that of a fact.
@@ -263,7 +286,7 @@ func (b *Book) leaveOut(ctx context.Context, o Owner, ids ...string) error {
 		}
 	}
 	rest := leftOf(k.Summary.Text, func(sentence string) bool {
-		return slices.ContainsFunc(told, func(fact string) bool { return tells(sentence, fact) })
+		return slices.ContainsFunc(told, func(fact string) bool { return Tells(sentence, fact) })
 	})
 	if rest != k.Summary.Text {
 		return b.o.Store.Write(ctx, Change{Owner: o, Summary: &Summary{rest, k.Summary.At}})
@@ -279,6 +302,9 @@ func (b *Book) ForgetAll(ctx context.Context, o Owner) (facts int, err error) {
 
 // Refresh says that the store was changed beside the book.
 func (b *Book) Refresh(device string) { b.refresh(b.ctx, Owner{Device: device}) }
+
+// Reread says that the store knows other facts of an owner.
+func (b *Book) Reread(o Owner) { b.refresh(b.ctx, o) }
 
 // replaced returns the facts whose place another one takes, with its id.
 func replaced(known []Fact, by Fact) map[string]string {
@@ -298,6 +324,9 @@ func (b *Book) Erased(device string) {
 			if err := b.o.Flush(b.ctx); err != nil {
 				b.o.Log.Warn("a talk is not deleted yet", "device_id", device, "err", err)
 			}
+		}
+		if b.o.Erased != nil {
+			b.o.Erased()
 		}
 		b.Refresh(device)
 	})

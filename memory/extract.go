@@ -174,11 +174,11 @@ func (c *Change) add(f Fact, known []Fact) bool {
 
 // forgotten reports whether the user had a fact of a turn forgotten in a later one: the reply to that tells it.
 func forgotten(words string, seq int, said []Said) bool {
-	return slices.ContainsFunc(said, func(t Said) bool { return t.Forgets && t.Seq >= seq && tells(t.Reply, words) })
+	return slices.ContainsFunc(said, func(t Said) bool { return t.Forgets && t.Seq >= seq && Tells(t.Reply, words) })
 }
 
-// tells reports whether a text has half of the words of a fact.
-func tells(said, fact string) bool {
+// Tells reports whether a text has half of the words of a fact.
+func Tells(said, fact string) bool {
 	named, all, shared := terms(said), 0.0, 0.0
 	for term, weight := range terms(fact) {
 		if all += weight; named[term] > 0 {
@@ -247,4 +247,20 @@ func bears(words string, said []Said) (Said, bool) {
 		return said[hits[0].place], true
 	}
 	return Said{}, false
+}
+
+// Unforgotten returns the turns in which somebody has said something, without those of which the user has had something forgotten, and
+// those in which that was asked. Where nothing was named in that, all before is left out.
+func Unforgotten(said []Said) (rest []Said) {
+	for _, t := range said {
+		switch {
+		case t.Forgets && !Names(t.Reply):
+			rest = nil
+		case t.Forgets:
+			rest = slices.DeleteFunc(rest, func(before Said) bool { return Tells(t.Reply, before.Heard) || shares(before.Heard, t.Reply) })
+		case t.Heard != "":
+			rest = append(rest, t)
+		}
+	}
+	return rest
 }

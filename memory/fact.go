@@ -90,6 +90,7 @@ type Change struct {
 	Summary *Summary          // nil: it stays
 	Talk    string            // "": no talk was learned from
 	Learned int               // of Talk
+	Give    bool              // a service is to be given the turns of Talk, too
 }
 
 // Run tells what reading a talk has cost.
@@ -118,13 +119,15 @@ var (
 type Store interface {
 	// Load returns what is known of an owner.
 	Load(ctx context.Context, o Owner) (Known, error)
-	// Write commits a change. The error is [ErrUnknown] for a device that is not known.
+	// Write commits a change. The error is [ErrUnknown] for a device that is not known. A store that gives facts ids of its own puts
+	// them into Add.
 	Write(ctx context.Context, c Change) error
 	// Edit replaces the text of a fact.
 	Edit(ctx context.Context, o Owner, id, text string) error
-	// Forget deletes facts of an owner by their ids, for good, and those that they have replaced.
+	// Forget deletes facts of an owner by their ids, for good, and those that they have replaced. The error may be [ErrLater].
 	Forget(ctx context.Context, o Owner, ids []string) error
 	// ForgetAll deletes all facts and summaries of an owner, for good, and returns how many facts held. Talks up to now are not learned from.
+	// The error may be [ErrLater].
 	ForgetAll(ctx context.Context, o Owner) (facts int, err error)
 	// Open lists talks that were not learned from whole, the oldest first: of any device, at most limit of them.
 	Open(ctx context.Context, limit int) ([]Talk, error)

@@ -126,7 +126,7 @@ func (l *learner) piece(ctx context.Context, t Talk) error {
 		return err
 	}
 	said, words := cutPiece(said)
-	c := Change{Talk: t.ID, Learned: t.Turns, Replace: map[string]string{}}
+	c := Change{Talk: t.ID, Learned: t.Turns, Replace: map[string]string{}, Give: l.o.Elsewhere}
 	if len(said) > 0 {
 		t.Owner.Agent, c.Learned = said[0].Agent, said[len(said)-1].Seq
 	}
@@ -142,7 +142,7 @@ func (l *learner) piece(ctx context.Context, t Talk) error {
 	if err := l.read(ctx, t, said, known, mode, &c); err != nil {
 		return err
 	}
-	if mode == Summed {
+	if l.o.Elsewhere || mode == Summed {
 		c.Add, c.Renew, c.Replace = nil, nil, nil
 	}
 	if err := l.o.Store.Write(ctx, c); err != nil {

@@ -73,6 +73,10 @@ var rules = []rule{
 	{"knowledge/apart", "knowledge/reader", "documents are read in a process of their own"},
 	{"knowledge/readertest", "", "documents for tests"},
 	{"knowledge", "knowledge/reader internal/text/...", "what the documents of agents say: it knows no conversation and no store"},
+	{"memory/hosted", "memory providers providers/service providers/transport", "memories that a service keeps"},
+	{"memory/hosted/hostedtest", "memory memory/hosted providers internal/servicetest", "what each such service is held to"},
+	{"memory/mem0", "memory memory/hosted providers providers/transport", "mem0"},
+	{"memory/memobase", "memory memory/hosted providers providers/transport", "Memobase"},
 	{"mcp", "internal/text/message mcp/rawjson mcp/schema", "tools know nothing of talk"},
 	{"mcp/rawjson", "", "JSON of strangers"},
 	{"mcp/schema", "mcp/rawjson", "schemas of arguments"},
@@ -123,8 +127,8 @@ var rules = []rule{
 	{"internal/sender", "agent/feature/mail internal/fleet internal/text internal/text/spoken", "letters to whom an address means"},
 	{"internal/fleet", "agent/turn connection/identity internal/contact internal/text/message", "what devices do now: it changes nothing"},
 	{"internal/certificate", "internal/private internal/text/message", "what browsers are shown by HTTPS: it knows no server"},
-	{"internal/memories", "memory internal/text store", "what is remembered, in the store"},
 	{"internal/documents", "knowledge knowledge/apart knowledge/reader mcp/local store", "what joins the documents of agents with the store, what reads them and the tool"},
+	{"internal/memories", "memory memory/hosted providers internal/text store", "what is remembered, in the store"},
 	{"internal/letters", "agent/feature/mail internal/text store", "what devices are to be told in the store"},
 	{"internal/hours", "", "spans of the day: pure"},
 	{"internal/quiet", "internal/hours store", "whether devices are quiet, whoever asks"},
@@ -183,7 +187,7 @@ var rules = []rule{
 }
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "mcp/home mcp/local/... audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/rules providers/sherpa/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot knowledge/readertest agent/feature/mail/storetest"
+const testOnly = "memory/hosted/hostedtest mcp/home mcp/local/... audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/rules providers/sherpa/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot knowledge/readertest agent/feature/mail/storetest"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{

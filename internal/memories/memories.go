@@ -4,9 +4,11 @@ package memories
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"xiaozhi/internal/text"
 	"xiaozhi/memory"
+	"xiaozhi/memory/hosted"
 	"xiaozhi/store"
 )
 
@@ -22,6 +24,7 @@ type Stored struct {
 var (
 	_ memory.Store   = Stored{}
 	_ memory.Vectors = Stored{}
+	_ hosted.Desk    = Stored{}
 )
 
 // New returns what keeps memories in a table.
@@ -51,7 +54,7 @@ func FactOf(r store.Memory, agent string) memory.Fact {
 // Write implements [memory.Store].
 func (s Stored) Write(ctx context.Context, c memory.Change) error {
 	row := store.MemoryChange{
-		DeviceID: c.Owner.Device, Agent: c.Owner.Agent, Renew: c.Renew, Replace: c.Replace, Most: memory.MaxFacts, Talk: c.Talk, Learned: c.Learned,
+		DeviceID: c.Owner.Device, Agent: c.Owner.Agent, Renew: c.Renew, Replace: c.Replace, Most: memory.MaxFacts, Talk: c.Talk, Learned: c.Learned, Give: c.Give,
 	}
 	for _, f := range c.Add {
 		row.Add = append(row.Add, store.Memory{
@@ -83,11 +86,7 @@ func (s Stored) ForgetAll(ctx context.Context, o memory.Owner) (int, error) {
 // Open implements [memory.Store].
 func (s Stored) Open(ctx context.Context, limit int) ([]memory.Talk, error) {
 	rows, err := s.table.Unread(ctx, limit)
-	talks := make([]memory.Talk, len(rows))
-	for i, r := range rows {
-		talks[i] = memory.Talk{ID: r.ID, Owner: memory.Owner{Device: r.DeviceID}, Learned: r.Learned, Turns: r.Turns, LastAt: r.LastAt}
-	}
-	return talks, err
+	return talksOf(rows), err
 }
 
 // Said implements [memory.Store].
@@ -141,6 +140,64 @@ func (s Stored) SetVectors(ctx context.Context, model string, all []memory.Vecto
 		rows[i] = store.Vector{MemoryID: v.Fact, Text: v.Text, Data: v.Data}
 	}
 	return s.table.SetVectors(ctx, model, rows)
+}
+
+// Settle implements [hosted.Desk].
+func (s Stored) Settle(ctx context.Context, service string, o memory.Owner) error {
+	return s.table.Put(ctx, store.Place{Service: service, DeviceID: o.Device, Agent: o.Agent})
+}
+
+// Errands implements [hosted.Desk].
+func (s Stored) Errands(ctx context.Context, service string) ([]hosted.Errand, error) {
+	rows, err := s.table.Places(ctx, service)
+	all := make([]hosted.Errand, len(rows))
+	for i, r := range rows {
+		all[i] = hosted.Errand{Owner: memory.Owner{Device: r.DeviceID, Agent: r.Agent}, Fact: r.What}
+		if talk, ok := strings.CutPrefix(r.What, store.TalkPlace); ok {
+			all[i].Fact, all[i].Talk = "", talk
+		}
+	}
+	return all, err
+}
+
+func place(service string, e hosted.Errand) store.Place {
+	p := store.Place{Service: service, DeviceID: e.Owner.Device, Agent: e.Owner.Agent, What: e.Fact, Gone: true}
+	if e.Talk != "" {
+		p.What = store.TalkPlace + e.Talk
+	}
+	return p
+}
+
+// Want implements [hosted.Desk].
+func (s Stored) Want(ctx context.Context, service string, e hosted.Errand) error {
+	if e.Owner.Agent == "" {
+		return s.table.Leave(ctx, service, e.Owner.Device)
+	}
+	return s.table.Put(ctx, place(service, e))
+}
+
+// Done implements [hosted.Desk].
+func (s Stored) Done(ctx context.Context, service string, e hosted.Errand) error {
+	return s.table.Left(ctx, place(service, e))
+}
+
+// Ungiven implements [hosted.Desk].
+func (s Stored) Ungiven(ctx context.Context, limit int) ([]memory.Talk, error) {
+	rows, err := s.table.Ungiven(ctx, limit)
+	return talksOf(rows), err
+}
+
+// Given implements [hosted.Desk].
+func (s Stored) Given(ctx context.Context, talk string, turn int) error {
+	return s.table.Given(ctx, talk, turn)
+}
+
+func talksOf(rows []store.Unread) []memory.Talk {
+	talks := make([]memory.Talk, len(rows))
+	for i, r := range rows {
+		talks[i] = memory.Talk{ID: r.ID, Owner: memory.Owner{Device: r.DeviceID}, Learned: r.Learned, Turns: r.Turns, LastAt: r.LastAt}
+	}
+	return talks
 }
 
 // unknown names what the table does not have as package memory does.
