@@ -64,14 +64,15 @@ const (
 
 	RoleBack = "role_back"
 
-	Remembered        = "remembered"         // {fact}
-	RememberedAlready = "remembered_already" // {fact}
-	MemoryNone        = "memory_none"
-	MemoryList        = "memory_list"       // {facts}
-	MemoryForgot      = "memory_forgot"     // {fact}
-	MemoryForgotAll   = "memory_forgot_all" // {count}
-	MemoryUnknown     = "memory_unknown"
-	MemoryOff         = "memory_off"
+	Remembered         = "remembered"         // {fact}
+	RememberedAlready  = "remembered_already" // {fact}
+	MemoryNone         = "memory_none"
+	MemoryList         = "memory_list"       // {facts}
+	MemoryForgot       = "memory_forgot"     // {fact}
+	MemoryForgotAll    = "memory_forgot_all" // {count}
+	MemoryForgetsLater = "memory_forgets_later"
+	MemoryUnknown      = "memory_unknown"
+	MemoryOff          = "memory_off"
 
 	TimerSet    = "timer_set"    // {duration}
 	ReminderSet = "reminder_set" // {time}
@@ -122,7 +123,7 @@ func IDs() []string {
 		LateFailure, LateUnknown, ConsentAsk, ConsentNo, ConsentVoice, ConsentOthers, JobDone, JobNote, JobLost,
 		QuietUntil, QuietOn, QuietOff, QuietHouse, RoutineSet, RoutineCancelled, RoutineNote, RoutineFailed, EarlierTalk,
 		Forgotten, RoleChanged, RoleBack,
-		Remembered, RememberedAlready, MemoryNone, MemoryList, MemoryForgot, MemoryForgotAll, MemoryUnknown, MemoryOff,
+		Remembered, RememberedAlready, MemoryNone, MemoryList, MemoryForgot, MemoryForgotAll, MemoryForgetsLater, MemoryUnknown, MemoryOff,
 		TimerSet, ReminderSet, ReminderRepeats, ReminderAsleep, TimerDue, ReminderDue, AlarmLate, AlarmMissed, TimerCancelled,
 		MusicPlay, MusicNone,
 		LookPrompt, LookQuestion, NoVision, VisionDown,

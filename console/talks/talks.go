@@ -45,8 +45,10 @@ type Options struct {
 	Store *store.Store
 	Sound Sound
 	Guard Guard
-	Days  func() int            // for how long sound is kept
-	Zone  func() *time.Location // of days and times; nil: UTC
+	Days  func() int // for how long sound is kept
+	// Erased is told that something of the talks of a device was deleted: what was learned from it goes with it; nil: nobody is told.
+	Erased func(deviceID string)
+	Zone   func() *time.Location // of days and times; nil: UTC
 }
 
 // Talks gives people what was said.
@@ -212,6 +214,7 @@ func (t *Talks) DeleteTalk(r *http.Request, talkID string) error {
 		err = t.o.Store.DeleteTalk(r.Context(), talkID)
 	}
 	if err == nil {
+		t.erased(talk.DeviceID)
 		err = t.o.Sound.Remove(r.Context(), talk.DeviceID, talkID, "")
 	}
 	t.o.Guard.Did(r, "talk.delete", talkID, err)
@@ -225,10 +228,17 @@ func (t *Talks) DeleteTurn(r *http.Request, turnID string) error {
 		err = t.o.Store.DeleteTurn(r.Context(), turnID)
 	}
 	if err == nil {
+		t.erased(talk.DeviceID)
 		err = t.o.Sound.Remove(r.Context(), talk.DeviceID, talk.ID, turnID)
 	}
 	t.o.Guard.Did(r, "turn.delete", turnID, err)
 	return err
+}
+
+func (t *Talks) erased(deviceID string) {
+	if t.o.Erased != nil {
+		t.o.Erased(deviceID)
+	}
 }
 
 // NoSound says why a turn has no sound that could be heard; "": it has some.

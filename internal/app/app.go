@@ -233,7 +233,9 @@ func (a *App) assemble(ctx context.Context) error {
 		return fmt.Errorf("take up what devices are to be told: %w", err)
 	}
 	a.outside.sender = senderOf(a, library)
-	a.outside.known = memoriesOf(ctx, a)
+	if a.outside.known, err = memoriesOf(ctx, a); err != nil {
+		return err
+	}
 	if err := openLibrary(ctx, a, &tools); err != nil {
 		return err
 	}

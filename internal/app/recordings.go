@@ -102,7 +102,11 @@ func talksOf(a *App) *talks.Talks {
 	if a.stored == nil {
 		return nil
 	}
-	return talks.New(talks.Options{Store: a.stored, Sound: a.recorders.turns, Guard: a.web.guard, Days: func() int { return a.base().Recording.Days }, Zone: a.forces.zone.Location})
+	o := talks.Options{Store: a.stored, Sound: a.recorders.turns, Guard: a.web.guard, Days: func() int { return a.base().Recording.Days }, Zone: a.forces.zone.Location}
+	if a.outside.known != nil {
+		o.Erased = a.outside.known.Erased
+	}
+	return talks.New(o)
 }
 
 // talkRoutes are the paths by which programs get what was said; without a store there are none.

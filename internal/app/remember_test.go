@@ -48,7 +48,11 @@ func withMemory(t *testing.T, learned string, f func(ctx context.Context, t *tes
 		o.LLM = h.llm
 		h.app.cfg.Agents = map[string]config.Persona{"private": {Prompt: "default", Memory: config.TalkOnly}}
 		h.app.cfg.Devices.ByID = map[string]config.Device{"24:6f:28:aa:10:77": {Agent: "private"}}
-		h.app.outside.known = memoriesOf(h.t.Context(), h.app)
+		known, err := memoriesOf(h.t.Context(), h.app)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		h.app.outside.known = known
 		o.Features = features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known, quietSwitch{h.app})
 	}
 	inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {

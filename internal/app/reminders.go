@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,9 @@ import (
 	"xiaozhi/knowledge"
 	"xiaozhi/mcp/local"
 	"xiaozhi/memory"
+	"xiaozhi/memory/hosted"
+	"xiaozhi/memory/mem0"
+	"xiaozhi/memory/memobase"
 	"xiaozhi/providers"
 	"xiaozhi/store"
 )
@@ -101,24 +105,21 @@ func (o notices) Keep(id string, n job.Notice) error {
 }
 
 // memoriesOf makes the book of what is remembered of the people at devices; nil without a database: nothing outlives the program then.
-func memoriesOf(ctx context.Context, a *App) *memory.Book {
+func memoriesOf(ctx context.Context, a *App) (*memory.Book, error) {
 	if a.stored == nil {
-		return nil
+		return nil, nil
 	}
-	price := func(r memory.Run) *int {
-		p, known := priceOf(a.base(), r.Provider)
-		money := p.Tokens(providers.Usage{Prompt: r.Prompt, Completion: r.Answer})
-		if r.Vectors {
-			money = p.Embedding(r.Prompt)
-		}
-		cost := int(money*1e6 + 0.5)
-		if !known || cost == 0 && p != (config.Price{}) {
-			return nil
-		}
-		return &cost
+	service, err := memoryService(a.cfg.Memory)
+	if err != nil {
+		return nil, err
 	}
-	kept := memories.New(a.stored.Memories, price)
-	book := memory.New(ctx, memory.Options{
+	return memoryBook(ctx, a, service), nil
+}
+
+// memoryBook makes a book whose facts a service keeps; nil: the store does.
+func memoryBook(ctx context.Context, a *App, service hosted.Service) *memory.Book {
+	kept := memories.New(a.stored.Memories, func(r memory.Run) *int { return costOf(a, r) })
+	o := memory.Options{
 		Store: kept, Vectors: kept, Embedder: func() providers.Embedder { return a.cast.main.Load().Embed }, NewID: store.NewID, Flush: a.stored.Log.Flush, Log: a.log,
 		Mode: func(o memory.Owner) memory.Mode {
 			p, _ := a.cast.Of(o.Device, o.Agent)
@@ -129,11 +130,66 @@ func memoriesOf(ctx context.Context, a *App) *memory.Book {
 			return cmp.Or(p.LLM, a.forces.now.Load().options.LLM)
 		},
 		Zone: func(o memory.Owner) *time.Location { return zoneOf(a, o.Device) },
-	})
+	}
+	var book *memory.Book
+	if service != nil {
+		at := hosted.New(ctx, hosted.Options{Desk: kept, Service: service, Mode: o.Mode, Log: a.log, Changed: func(o memory.Owner) { book.Reread(o) }})
+		o.Store, o.Vectors, o.Embedder = at, nil, nil
+		o.Find, o.Warm, o.Erased, o.Elsewhere = at.Finder(), at.Warm, at.Wake, true
+		a.life.atEnd(at.Close)
+		a.forgetting.also(func(ctx context.Context, id string) error {
+			if err := at.Forgotten(ctx, id); !errors.Is(err, memory.ErrLater) {
+				return err
+			}
+			return nil // the log tells it, and it is asked until it has
+		})
+		a.life.later(at.Start)
+	}
+	book = memory.New(ctx, o)
 	a.life.atEnd(book.Close)
 	a.forgetting.also(atOnce(book.Refresh))
 	a.life.later(func(context.Context) error { book.Start(); return nil })
 	return book
+}
+
+// costOf tells what reading a talk, or making vectors, has cost, in millionths of the currency; nil: it is not known.
+func costOf(a *App, r memory.Run) *int {
+	p, known := priceOf(a.base(), r.Provider)
+	money := p.Tokens(providers.Usage{Prompt: r.Prompt, Completion: r.Answer})
+	if r.Vectors {
+		money = p.Embedding(r.Prompt)
+	}
+	cost := int(money*1e6 + 0.5)
+	if !known || cost == 0 && p != (config.Price{}) {
+		return nil
+	}
+	return &cost
+}
+
+// memoryService makes the memory service of the settings; nil: there is none.
+func memoryService(c config.Memory) (service hosted.Service, err error) {
+	account := hosted.Account{Name: c.Engine, BaseURL: c.BaseURL, Key: c.APIKey, Proxy: c.Proxy}
+	own := c.BaseURL != ""
+	for _, cloud := range []string{mem0.Cloud, memobase.Cloud} {
+		own = own && !sameHost(c.BaseURL, cloud)
+	}
+	switch c.Engine {
+	case config.Mem0:
+		service, err = mem0.New(mem0.Options{Account: account, Own: own})
+	case config.Memobase:
+		service, err = memobase.New(memobase.Options{Account: account, Own: own})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("memory: %w", err)
+	}
+	return service, nil
+}
+
+// sameHost reports whether two addresses are of one host.
+func sameHost(a, b string) bool {
+	first, err := url.Parse(a)
+	second, other := url.Parse(b)
+	return err == nil && other == nil && first.Hostname() == second.Hostname()
 }
 
 // Folders of the data folder that hold documents.

@@ -33,6 +33,7 @@ func (ch checker) check(c *Config) {
 	ch.oneOf(c.Log.Level, []string{"debug", "info", "warn", "error"}, "log", "level")
 	ch.oneOf(c.Log.Format, []string{"text", "json"}, "log", "format")
 	ch.checkTools(c)
+	checkMemory(ch, c.Memory)
 	ch.checkTokens(c.MCP)
 	ch.checkReachable(c)
 	ch.checkChains(c)
@@ -269,6 +270,23 @@ func (ch checker) checkTools(c *Config) {
 		}
 		ch.patterns(d.Tools.Allow, "devices", id, "tools", "allow")
 		ch.patterns(d.Tools.Deny, "devices", id, "tools", "deny")
+	}
+}
+
+func checkMemory(ch checker, m Memory) {
+	ch.oneOf(m.Engine, []string{OwnMemory, Mem0, Memobase}, "memory", "engine")
+	if m.BaseURL != "" {
+		ch.address(m.BaseURL, []string{"http", "https"}, "memory", "base_url")
+	}
+	if m.Proxy != "" && m.Proxy != "none" {
+		ch.address(m.Proxy, []string{"http", "https", "socks5", "socks5h"}, "memory", "proxy")
+	}
+	switch {
+	case !ch.whole("memory") || m.APIKey == "" && m.APIKeyFile != "": // what is wrong with a file was reported where it was read
+	case m.Engine == OwnMemory && (m.BaseURL != "" || m.APIKey != ""):
+		ch.warn(key("memory", "engine"), "config/memory-own")
+	case m.Engine != OwnMemory && m.BaseURL == "" && m.APIKey == "":
+		ch.bad(key("memory", "api_key"), "config/memory-key", m.Engine)
 	}
 }
 

@@ -26,6 +26,7 @@ type Config struct {
 	Agents    map[string]Persona  `koanf:"agents"`
 	Tools     Tools               `koanf:"tools"`
 	MCP       MCP                 `koanf:"mcp"`
+	Memory    Memory              `koanf:"memory"`
 	Reminders Reminders           `koanf:"reminders"`
 	Quiet     Quiet               `koanf:"quiet"`
 	Store     Store               `koanf:"store"`
@@ -107,6 +108,22 @@ type Store struct {
 	URLFile  string `koanf:"url_file"`  // its content becomes URL
 	KeyFile  string `koanf:"key_file"`  // of what seals secrets; "": key in the data folder
 }
+
+// Memory configures what keeps the facts that are remembered of people.
+type Memory struct {
+	Engine     string           `koanf:"engine"`   // own, mem0 or memobase
+	BaseURL    string           `koanf:"base_url"` // of a server of one's own; "": the cloud of the engine
+	APIKey     providers.Secret `koanf:"api_key"`
+	APIKeyFile string           `koanf:"api_key_file"` // its content becomes APIKey
+	Proxy      string           `koanf:"proxy"`        // "": as the environment says; none: none
+}
+
+// The engines of [Memory].
+const (
+	OwnMemory = "own"
+	Mem0      = "mem0"
+	Memobase  = "memobase"
+)
 
 // Reminders configures timers and reminders.
 type Reminders struct {
@@ -328,6 +345,7 @@ func Default() *Config {
 			Enabled: true, AutoRegister: true, Listen: []string{}, Hosts: []string{}, Origins: []string{}, PassOn: []string{}, Tokens: []Token{},
 		},
 		Providers: map[string]Provider{}, Agents: map[string]Persona{},
+		Memory:    Memory{Engine: OwnMemory},
 		Reminders: Reminders{PerDevice: 32, KeepOpen: 30 * time.Minute},
 		Console:   Console{Enabled: true, Listen: []string{}, Edit: true},
 		Store:     Store{Driver: "auto", Backup: 7, KeepDays: 90},

@@ -104,6 +104,8 @@ func (c *Config) use(path []string) SecretUse {
 	switch {
 	case path[0] == "providers":
 		return SecretUse{SecretSent, c.Providers[path[1]].address()}
+	case path[0] == "memory":
+		return SecretUse{SecretSent, c.Memory.BaseURL}
 	case path[0] == "auth", path[0] == "mcp", path[1] == "endpoint":
 		return SecretUse{Kind: SecretShown}
 	case path[1] == "weather":

@@ -189,13 +189,20 @@ func (r *recall) order(ctx context.Context, from feature.Caller, a mcp.MemoryArg
 		case f == nil:
 			return r.say(from, prompts.MemoryUnknown), nil
 		}
-		if err := r.engine.Forget(ctx, owner, f.ID); err != nil && !errors.Is(err, memory.ErrUnknown) {
+		err = r.engine.Forget(ctx, owner, f.ID)
+		if err != nil && !errors.Is(err, memory.ErrUnknown) && !errors.Is(err, memory.ErrLater) {
 			return think.Handled{}, err
 		}
 		r.mention(nil)
+		if errors.Is(err, memory.ErrLater) {
+			return r.say(from, prompts.MemoryForgetsLater), nil
+		}
 		return r.say(from, prompts.MemoryForgot, "fact", f.Spoken()), nil
 	case mcp.MemoryForgetAll:
 		n, err := r.engine.ForgetAll(ctx, memory.Owner{Device: r.device})
+		if errors.Is(err, memory.ErrLater) {
+			return r.say(from, prompts.MemoryForgetsLater), nil
+		}
 		if err != nil {
 			return think.Handled{}, err
 		}
