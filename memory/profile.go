@@ -37,10 +37,11 @@ const (
 // Close gives the profile back to its book.
 func (p *Profile) Close() { p.book.leave(p) }
 
-// set replaces what is known.
+// set replaces what is known. What a service has learned may tell the assistant what to do: that is no fact.
 func (p *Profile) set(k Known) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	k.Facts = slices.DeleteFunc(k.Facts, func(f Fact) bool { return !f.Told && orders(f.Text) })
 	slices.SortStableFunc(k.Facts, func(a, b Fact) int { // what matters most first
 		if a.Told != b.Told {
 			if a.Told {
