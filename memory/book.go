@@ -40,6 +40,8 @@ type Options struct {
 	Find func(ctx context.Context, o Owner, words string) ([]string, error)
 	// Warm gets Find ready for a question that will soon come; nil: nothing is to be done.
 	Warm func(context.Context) error
+	// Fresh has the store know what the service knows now; nil: it always does.
+	Fresh func(ctx context.Context, o Owner) error
 	// Elsewhere says that a service finds out by itself what is told in talks: they are read for the summary alone.
 	Elsewhere bool
 	Over      time.Duration               // after its last turn a talk is over, and read; 0: ten minutes
@@ -302,6 +304,16 @@ func (b *Book) ForgetAll(ctx context.Context, o Owner) (facts int, err error) {
 
 // Refresh says that the store was changed beside the book.
 func (b *Book) Refresh(device string) { b.refresh(b.ctx, Owner{Device: device}) }
+
+// All returns what is known of an owner, as who keeps it says now.
+func (b *Book) All(ctx context.Context, o Owner) (Known, error) {
+	if b.o.Fresh != nil {
+		if err := b.o.Fresh(ctx, o); err != nil {
+			return Known{}, err
+		}
+	}
+	return b.o.Store.Load(ctx, o)
+}
 
 // Reread says that the store knows other facts of an owner.
 func (b *Book) Reread(o Owner) { b.refresh(b.ctx, o) }

@@ -122,6 +122,17 @@ func (t *Memories) List(ctx context.Context, deviceID string, p Page) ([]Memory,
 	return list[Memory](ctx, t.db.read, selectMemory+" WHERE device_id = $1 AND (at, id) < ($2, $3) ORDER BY at DESC, id DESC LIMIT $4", deviceID, at, id, limit)
 }
 
+// Agents lists the agents with which something of a device is remembered, here or by a service.
+func (t *Memories) Agents(ctx context.Context, deviceID string) ([]string, error) {
+	names, err := list[name](ctx, t.db.read, "SELECT slug FROM agents WHERE id IN (SELECT agent_id FROM memories WHERE device_id = $1) "+
+		"UNION SELECT agent FROM memory_places WHERE device_id = $1 AND what = '' ORDER BY 1", deviceID)
+	all := make([]string, len(names))
+	for i, n := range names {
+		all[i] = n.s
+	}
+	return all, err
+}
+
 // Edit replaces the text of a fact; what it was found by beside its text ends. The error is [ErrNotFound].
 func (t *Memories) Edit(ctx context.Context, deviceID, agent, id, words string) error {
 	return t.db.execOne(ctx, "UPDATE memories SET text = $1, keys = NULL, slot = NULL, vector = NULL, vector_of = NULL, told = TRUE, sure = 100 "+

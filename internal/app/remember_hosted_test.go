@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,16 +10,20 @@ import (
 	"time"
 
 	"xiaozhi/agent"
+	memorypages "xiaozhi/console/memories"
+	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/servicetest"
 	mem0test "xiaozhi/internal/servicetest/mem0"
 	memobasetest "xiaozhi/internal/servicetest/memobase"
 	"xiaozhi/internal/testall"
+	"xiaozhi/memory"
 	"xiaozhi/memory/hosted"
 	"xiaozhi/memory/mem0"
 	"xiaozhi/memory/memobase"
 	"xiaozhi/providers/rules"
+	"xiaozhi/store"
 )
 
 // brain is a service that keeps memories in a test.
@@ -128,5 +133,94 @@ func TestMemoryByVoiceOfEachEngine(t *testing.T) {
 				has()
 			})
 		})
+	}
+}
+
+// TestMemoryRoutes: whose a device is sees what is remembered there and deletes it, one by one or all; nobody else does.
+func TestMemoryRoutes(t *testing.T) {
+	fake := mem0test.Own(t)
+	for _, settings := range []string{"{}", "memory: {engine: mem0, proxy: none, api_key: " + servicetest.Key + ", base_url: '" + fake.URL() + "'}"} {
+		a, h := builtApp(t, t.TempDir(), settings)
+		defer a.Close()
+		by := account.Actor{Name: "test", Via: account.ViaCommand}
+		tokens := map[string]string{}
+		for _, name := range []string{"ann", "bob"} {
+			if err := a.accounts.Add(t.Context(), by, account.NewUser{Name: name, Role: account.Member, Password: "correct horse battery"}); err != nil {
+				t.Fatal(err)
+			}
+			for _, scope := range []account.Scope{account.Admin, account.Read} {
+				token, err := a.accounts.NewToken(t.Context(), by, name, account.NewToken{Label: "x", Scopes: []account.Scope{scope}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				tokens[name+" "+string(scope)] = token
+			}
+		}
+		ann, err := a.stored.Users.Named(t.Context(), "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := store.Identity{ID: kitchen, Address: kitchen, State: store.DevicePaired}
+		if err := a.stored.Devices.Commit(t.Context(), store.DeviceChange{Save: []store.Identity{id}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.stored.Devices.Edit(t.Context(), kitchen, func(d *store.Device) error { d.OwnerID = ann.ID; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		for agent, words := range map[string]string{"default": "The key is under the mat.", "teacher": "The user learns Greek."} {
+			for _, more := range []string{"", " So it is."} {
+				f := memory.Fact{Owner: memory.Owner{Device: kitchen, Agent: agent}, Text: words + more}
+				if _, _, err := a.outside.known.Remember(t.Context(), f); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		path := "/api/v1/devices/" + kitchen + "/memories"
+		list := func(query string) (all memorypages.List) {
+			t.Helper()
+			status, answer := askAPI(h, "GET", path+query, tokens["ann read"], "")
+			if err := json.Unmarshal([]byte(answer), &all); status != 200 || err != nil {
+				t.Fatalf("%d %s", status, answer)
+			}
+			return all
+		}
+		all := list("").Memories
+		if len(all) != 4 || all[0].Agent != "default" || all[3].Agent != "teacher" || !all[0].Told || all[0].At == nil {
+			t.Fatalf("%+v", all)
+		}
+		if some := list("?agent=teacher").Memories; len(some) != 2 || some[0].Agent != "teacher" {
+			t.Errorf("%+v", some)
+		}
+		expect := func(status int, who, method, path, want string) {
+			t.Helper()
+			if got, answer := askAPI(h, method, path, tokens[who], ""); got != status || !strings.Contains(answer, want) {
+				t.Errorf("%s: %s %s: %d %s", who, method, path, got, answer)
+			}
+		}
+		one := path + "/" + all[0].ID
+		expect(403, "bob read", "GET", path, "")
+		expect(403, "bob admin", "DELETE", path, "")
+		expect(403, "bob admin", "DELETE", one, "")
+		expect(403, "ann read", "DELETE", one, "")
+		expect(200, "ann admin", "DELETE", one, `{"forgotten":1}`)
+		expect(404, "ann admin", "DELETE", one, "memories/unknown")
+		expect(404, "ann admin", "DELETE", path+"/'%20OR%201=1", "这台设备没有这条记忆")
+		if all := list("").Memories; len(all) != 3 {
+			t.Errorf("%+v", all)
+		}
+		expect(200, "ann admin", "DELETE", path+"?agent=default", `{"forgotten":1}`)
+		if a.cfg.Memory.Engine != config.OwnMemory {
+			fake.Behave(servicetest.Trouble{Fails: true})
+			expect(202, "ann admin", "DELETE", path+"/"+list("").Memories[0].ID, `{"forgotten":1,"later":true}`)
+			fake.Behave(servicetest.Trouble{})
+		}
+		expect(200, "ann admin", "DELETE", path, `{"forgotten":`)
+		if all := list("").Memories; len(all) != 0 {
+			t.Errorf("%+v", all)
+		}
+		if left := fake.All(); len(left) != 0 {
+			t.Errorf("the service keeps %+v", left)
+		}
+		expect(403, "ann admin", "GET", "/api/v1/devices/24:6f:28:aa:10:99/memories", "") // of nobody
 	}
 }

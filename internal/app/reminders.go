@@ -17,7 +17,10 @@ import (
 	"xiaozhi/agent/feature/dnd"
 	"xiaozhi/agent/feature/job"
 	"xiaozhi/agent/feature/mail"
+	"xiaozhi/connection/identity"
 	papers "xiaozhi/console/documents"
+	memorypages "xiaozhi/console/memories"
+	"xiaozhi/internal/access"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/documents"
 	"xiaozhi/internal/hours"
@@ -135,7 +138,7 @@ func memoryBook(ctx context.Context, a *App, service hosted.Service) *memory.Boo
 	if service != nil {
 		at := hosted.New(ctx, hosted.Options{Desk: kept, Service: service, Mode: o.Mode, Log: a.log, Changed: func(o memory.Owner) { book.Reread(o) }})
 		o.Store, o.Vectors, o.Embedder = at, nil, nil
-		o.Find, o.Warm, o.Erased, o.Elsewhere = at.Finder(), at.Warm, at.Wake, true
+		o.Find, o.Warm, o.Fresh, o.Erased, o.Elsewhere = at.Finder(), at.Warm, at.Fresh, at.Wake, true
 		a.life.atEnd(at.Close)
 		a.forgetting.also(func(ctx context.Context, id string) error {
 			if err := at.Forgotten(ctx, id); !errors.Is(err, memory.ErrLater) {
@@ -150,6 +153,14 @@ func memoryBook(ctx context.Context, a *App, service hosted.Service) *memory.Boo
 	a.forgetting.also(atOnce(book.Refresh))
 	a.life.later(func(context.Context) error { book.Start(); return nil })
 	return book
+}
+
+// memoryRoutes are those by which programs see and delete what is remembered; without a store there are none.
+func memoryRoutes(a *App, owner func(ctx context.Context, id string) (string, error)) []access.Route {
+	if a.outside.known == nil {
+		return nil
+	}
+	return memorypages.Routes(memorypages.Options{Book: a.outside.known, Guard: a.web.guard, Agents: a.stored.Memories.Agents, ID: identity.ParseID, Owner: owner})
 }
 
 // costOf tells what reading a talk, or making vectors, has cost, in millionths of the currency; nil: it is not known.

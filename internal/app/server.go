@@ -258,7 +258,7 @@ func (a *App) allRoutes() []access.Route {
 	agents := a.crew.api(a.web.guard, a.stored)
 	return a.web.console.Leading(slices.Concat(
 		a.declared(), a.web.guard.Routes(), ownDevices(a, agents.DeviceOwner), a.web.desk.Routes(a.web.guard), agents.Routes(), forPrograms(a, agents.DeviceOwner), a.web.more,
-		talkRoutes(a), examiner{a}.routes(agents.DeviceOwner), (&settings.API{Settings: a.settings, Guard: a.web.guard}).Routes(),
+		talkRoutes(a), memoryRoutes(a, agents.DeviceOwner), examiner{a}.routes(agents.DeviceOwner), (&settings.API{Settings: a.settings, Guard: a.web.guard}).Routes(),
 	))
 }
 

@@ -31,7 +31,7 @@ func (s *Store) read(o memory.Owner) {
 	}
 	s.reading[o] = true
 	s.begin(func() {
-		changed := s.readNow(o)
+		changed, _ := s.readNow(s.ctx, o) // the log tells why not
 		s.mu.Lock()
 		delete(s.reading, o)
 		s.mu.Unlock()
@@ -42,22 +42,22 @@ func (s *Store) read(o memory.Owner) {
 }
 
 // readNow reads what the service knows of an owner, and reports whether that is something else than before.
-func (s *Store) readNow(o memory.Owner) (changed bool) {
+func (s *Store) readNow(ctx context.Context, o memory.Owner) (changed bool, err error) {
 	select {
 	case s.reads <- struct{}{}:
 		defer func() { <-s.reads }()
-	case <-s.ctx.Done():
-		return false
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
 	}
 	for before := s.version(o); ; {
-		ctx, cancel := context.WithTimeout(s.ctx, factsTime)
-		facts, err := s.o.Service.Facts(ctx, o)
+		limited, cancel := context.WithTimeout(ctx, factsTime)
+		facts, err := s.o.Service.Facts(limited, o)
 		cancel()
 		if err != nil {
-			if s.ctx.Err() == nil {
+			if ctx.Err() == nil {
 				s.o.Log.Warn("a memory service does not tell what it knows", "device_id", o.Device, "provider", s.o.Service.Name(), "err", err)
 			}
-			return false
+			return false, err
 		}
 		if now := s.version(o); now != before { // it was changed meanwhile: what was read may be from before
 			before = now
@@ -69,8 +69,17 @@ func (s *Store) readNow(o memory.Owner) (changed bool) {
 		facts = s.settled(o, facts)
 		was, _ := s.facts.Peek(o)
 		s.keep(o, facts)
-		return was == nil || !slices.EqualFunc(was.facts, facts, func(a, b memory.Fact) bool { return a.ID == b.ID && a.Text == b.Text })
+		return was == nil || !slices.EqualFunc(was.facts, facts, func(a, b memory.Fact) bool { return a.ID == b.ID && a.Text == b.Text }), nil
 	}
+}
+
+// Fresh reads what the service knows of an owner now.
+func (s *Store) Fresh(ctx context.Context, o memory.Owner) error {
+	changed, err := s.readNow(ctx, o)
+	if changed {
+		s.o.Changed(o)
+	}
+	return err
 }
 
 // version counts the changes of what is known of an owner.
