@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/agent/speak"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
@@ -155,6 +156,7 @@ func (d *talker) sound(length string, pcm []int16) {
 
 // talkScene is one scripted conversation.
 type talkScene struct {
+	more   []feature.Feature // beside those that there are
 	parts  map[string][]string
 	asr    *scriptASR
 	llm    *scriptLLM
@@ -204,7 +206,7 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 		t.Fatal(err)
 	}
 	o := Options{
-		VAD: energyVAD{detectors}, ASR: s.asr, LLM: s.llm, TTS: s.tts, Prompts: set, Devices: NewDevices(), Features: allFeatures(&s.music),
+		VAD: energyVAD{detectors}, ASR: s.asr, LLM: s.llm, TTS: s.tts, Prompts: set, Devices: NewDevices(), Features: append(allFeatures(&s.music), s.more...),
 		NoChinese: true, Zone: time.UTC, Coding: audio.Coding{Bitrate: 24000, Complexity: 1}, // soon encoded
 		Log: debugLog(&s.log),
 	}

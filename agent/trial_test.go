@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/tools/txtar"
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/think"
@@ -111,4 +114,40 @@ func TestTrialFeature(t *testing.T) {
 		}
 		detectors.Wait()
 	})
+}
+
+// noter is a feature that says what a model should know, after a while.
+type noter struct {
+	began time.Time
+	asked *[]time.Duration // when
+}
+
+func (noter) Name() string                                          { return "noter" }
+func (n noter) Attach(feature.Host, feature.State) feature.Instance { return n }
+func (noter) Expects(time.Time) bool                                { return false }
+func (noter) Detach() feature.State                                 { return nil }
+
+func (n noter) Notes(ctx context.Context, _, _ string, _ text.Lang) think.Notes {
+	*n.asked = append(*n.asked, time.Since(n.began))
+	time.Sleep(30 * time.Millisecond)
+	return think.Notes{Found: "The user likes tea."}
+}
+
+// TestNotesAtTheTrial: what a model should know is looked for when an answer is begun on a guess that the user has finished, so that nobody waits for it.
+func TestNotesAtTheTrial(t *testing.T) {
+	a, err := txtar.ParseFile("testdata/talk/trial.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []time.Duration
+	var got string
+	synctest.Test(t, func(t *testing.T) {
+		s := readScene(a)
+		s.more = []feature.Feature{noter{time.Now(), &asked}}
+		got = s.run(t).String()
+	})
+	const commit = 1308 * time.Millisecond // the first line that the device gets, as in the scene
+	if len(asked) != 1 || asked[0] >= commit || !strings.HasPrefix(strings.TrimSpace(got), "1308 stt") {
+		t.Errorf("asked at %v; the device gets\n%s", asked, got)
+	}
 }
