@@ -21,7 +21,7 @@ type Engine interface {
 	Left()
 }
 
-// Recollection is what is known of one owner. Its methods may be called at the same time, until Close.
+// Recollection holds the facts and the summary of one owner. Its methods may be called at the same time, until Close.
 type Recollection interface {
 	// Notes returns what a model should know before it answers words; facts: false gives the summary alone. What is not known when
 	// ctx ends is left out.

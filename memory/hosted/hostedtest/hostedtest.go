@@ -55,7 +55,7 @@ func account(f Fake, limit time.Duration) hosted.Account {
 	return hosted.Account{Name: "mine", BaseURL: f.URL(), Key: servicetest.Key, Proxy: "none", Timeout: limit}
 }
 
-// texts are what is known of an owner.
+// texts lists the facts of an owner.
 func texts(t *testing.T, s hosted.Service, o memory.Owner) (all []string) {
 	t.Helper()
 	facts, err := s.Facts(t.Context(), o)
