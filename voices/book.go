@@ -21,7 +21,6 @@ type Options struct {
 	// Service makes the one of a section of the settings, also where another one counts now, or none. free lets go of it.
 	Service func(ctx context.Context, name string) (v providers.Voiceprint, free func(), err error)
 	Shared  bool         // other servers may change people too
-	Changed func()       // is told that other people or voices are known; it must not wait. nil: nobody is
 	Log     *slog.Logger // nil: nothing is logged
 }
 
@@ -35,6 +34,9 @@ type Book struct {
 	stop   context.CancelFunc
 
 	reading sync.Mutex // of reading the store, so that the newest stays
+
+	following sync.Mutex
+	followers []*func()
 }
 
 // household holds all that is known at a time. It does not change.
@@ -52,9 +54,6 @@ func (h *household) person(id string) (Person, bool) {
 func Open(ctx context.Context, o Options) (*Book, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Changed == nil {
-		o.Changed = func() {}
 	}
 	ctx, stop := context.WithCancel(ctx)
 	b := &Book{o: o, places: make(chan struct{}, places), wake: make(chan struct{}, 1), stop: stop}
@@ -86,8 +85,24 @@ func (b *Book) reload(ctx context.Context) error {
 		h.byID[p.ID] = p
 	}
 	b.now.Store(h)
-	b.o.Changed()
+	b.following.Lock()
+	defer b.following.Unlock()
+	for _, told := range b.followers {
+		(*told)()
+	}
 	return nil
+}
+
+// Follow has told called when other people or voices are known, until stop is called. told must not wait.
+func (b *Book) Follow(told func()) (stop func()) {
+	b.following.Lock()
+	defer b.following.Unlock()
+	b.followers = append(b.followers, &told)
+	return func() {
+		b.following.Lock()
+		defer b.following.Unlock()
+		b.followers = slices.DeleteFunc(b.followers, func(f *func()) bool { return f == &told })
+	}
 }
 
 // People lists all, by name.

@@ -336,3 +336,55 @@ func FuzzIdentify(f *testing.F) {
 		}
 	})
 }
+
+// A voice is learned from all samples or from none: a person who was added for it does not stay without.
+func TestLearn(t *testing.T) {
+	h := open(t, &store{}, true)
+	h.enrolled(t, "Ben", 300)
+	ctx := t.Context()
+	for name, c := range map[string]struct {
+		samples [][]int16
+		err     error
+	}{
+		"too short":  {[][]int16{of(500, 3*time.Second), of(500, time.Second)}, voices.ErrShort},
+		"two people": {[][]int16{of(500, 3*time.Second), of(900, 3*time.Second)}, voices.ErrUnlike},
+	} {
+		if _, err := h.Learn(ctx, "Anna", "d", voices.Talk, "d", c.samples); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if p, there := h.Named("Anna"); there {
+			t.Errorf("%s: %+v is there", name, p)
+		}
+	}
+	_, err := h.Learn(ctx, "Anna", "d", voices.Talk, "d", [][]int16{of(300, 3*time.Second)})
+	if other, ok := errors.AsType[*voices.OtherError](err); !ok || other.Name != "Ben" {
+		t.Errorf("Ben's voice: %v", err)
+	}
+	p, err := h.Learn(ctx, "Anna", "d", voices.Talk, "d", [][]int16{of(500, 3*time.Second), of(500, 4*time.Second)})
+	if all, _ := h.Voices(p.ID); err != nil || len(all) != 2 || all[0].Source != voices.Talk || all[0].Device != "d" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, err := h.Learn(ctx, "anna", "d", voices.Talk, "d", [][]int16{of(500, 3*time.Second), of(900, 3*time.Second)}); !errors.Is(err, voices.ErrUnlike) {
+		t.Errorf("more of somebody else: %v", err)
+	}
+	if all, _ := h.Voices(p.ID); len(all) != 2 || h.Identify(ctx, of(500, 3*time.Second)).Name != "Anna" {
+		t.Errorf("what was known of her before is %d voices", len(all))
+	}
+	if n := len(h.engine.Kept()); n != 3 {
+		t.Errorf("the service keeps %d prints, want 3", n)
+	}
+}
+
+// What followers are told of stays told while they follow.
+func TestFollow(t *testing.T) {
+	h := open(t, &store{}, false)
+	told := 0
+	stop := h.Follow(func() { told++ })
+	if _, err := h.Add(t.Context(), "Anna", "", ""); err != nil || told != 1 {
+		t.Errorf("told %d times, %v", told, err)
+	}
+	stop()
+	if _, err := h.Add(t.Context(), "Ben", "", ""); err != nil || told != 1 {
+		t.Errorf("told %d times after the end, %v", told, err)
+	}
+}
