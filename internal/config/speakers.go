@@ -32,6 +32,27 @@ func (c *Config) AgentFor(device, person string) string {
 	return ""
 }
 
+// GivesRights reports whether somebody of a name, in whatever letters, may do what others may not, or talks to an agent of their own.
+func (c *Config) GivesRights(person string) bool {
+	same := func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(person)) }
+	for _, names := range c.Tools.ConfirmBy {
+		if slices.ContainsFunc(names, same) {
+			return true
+		}
+	}
+	for _, a := range c.Agents {
+		if slices.ContainsFunc(a.People, same) {
+			return true
+		}
+	}
+	for _, d := range c.Devices.ByID {
+		if slices.ContainsFunc(slices.Collect(maps.Keys(d.People)), same) {
+			return true
+		}
+	}
+	return false
+}
+
 // MaxPersonName is how many characters the name of a person may have.
 const MaxPersonName = 64
 
