@@ -129,6 +129,7 @@ var rules = []rule{
 	{"internal/certificate", "internal/private internal/text/message", "what browsers are shown by HTTPS: it knows no server"},
 	{"internal/documents", "knowledge knowledge/apart knowledge/reader mcp/local store", "what joins the documents of agents with the store, what reads them and the tool"},
 	{"internal/memories", "memory memory/hosted providers internal/text store", "what is remembered, in the store"},
+	{"internal/persons", "providers store voices", "people who are known by their voices, in the store"},
 	{"internal/letters", "agent/feature/mail internal/text store", "what devices are to be told in the store"},
 	{"internal/hours", "", "spans of the day: pure"},
 	{"internal/quiet", "internal/hours store", "whether devices are quiet, whoever asks"},
