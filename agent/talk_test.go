@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"xiaozhi/agent/feature"
+	"xiaozhi/agent/feature/enrol"
 	"xiaozhi/agent/speak"
 	"xiaozhi/audio"
 	"xiaozhi/internal/wire"
@@ -215,6 +216,8 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 	}
 	if s.voices != nil {
 		o.Voices = s.voices
+		s.voices.learns, s.voices.people = s.parts["learn"], map[string]bool{}
+		o.Features = append(o.Features, enrol.New(t.Context(), s.voices, func(name string) bool { return name == "Carl" }))
 	}
 	session := wire.Session{DeviceID: "24:6f:28:aa:10:02", SessionID: "s1", Language: "en"}
 	for _, line := range s.parts["setup"] {
@@ -253,6 +256,10 @@ func (s *talkScene) options(t *testing.T, detectors *sync.WaitGroup) (Options, w
 		case "confirm_by":
 			pattern, people, _ := strings.Cut(value, " ")
 			s.limits.ConfirmBy = map[string][]string{pattern: strings.Fields(people)}
+		case "known":
+			s.voices.people[value] = true
+		case "unknown":
+			s.voices.people[value] = false
 		case "agent_of":
 			person, agent, _ := strings.Cut(value, " ")
 			o.AgentOf = func(name string) string {
@@ -309,7 +316,11 @@ func (s *talkScene) local(t *testing.T) mcp.Source {
 	if s.now == nil {
 		s.now = func() time.Time { return time.Date(2026, 11, 21, 9, 10, 0, 0, time.UTC) }
 	}
-	src := local.New(local.Options{Now: s.now})
+	o := local.Options{Now: s.now}
+	if s.voices != nil {
+		o.Voices = func() bool { return true }
+	}
+	src := local.New(o)
 	if err := src.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -349,6 +360,7 @@ func TestTalk(t *testing.T) {
 				compare(t, file, a, "speakers", s.speakers())
 				if s.voices != nil {
 					compare(t, file, a, "looks", s.voices.String())
+					compare(t, file, a, "learned", strings.Join(s.voices.learned, "\n")+"\n")
 				}
 				compare(t, file, a, "said", strings.Join(s.tts.said, "\n")+"\n")
 				compare(t, file, a, "told", s.told())

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,6 +23,56 @@ type scriptVoices struct {
 	mu    sync.Mutex
 	lines []string
 	looks []string // how much sound each has got, and how it has ended
+
+	people  map[string]bool // by name: whether their voice is known
+	learns  []string        // what comes of learning a voice, a line each: "ok", "other NAME", "unlike", "error", "@DELAY …"
+	learned []string
+}
+
+func (v *scriptVoices) Engine() string { return "script" }
+
+func (v *scriptVoices) Named(name string) (voices.Person, bool) {
+	_, there := v.people[name]
+	return voices.Person{ID: "id of " + name, Name: name}, there
+}
+
+func (v *scriptVoices) Voices(person string) ([]voices.Voice, map[string]bool) {
+	if v.people[strings.TrimPrefix(person, "id of ")] {
+		return []voices.Voice{{}}, nil
+	}
+	return nil, nil
+}
+
+func (v *scriptVoices) Learn(ctx context.Context, name, _ string, source voices.Source, device string, samples [][]int16) (voices.Person, error) {
+	v.mu.Lock()
+	line := "ok"
+	if len(v.learns) > 0 {
+		line, v.learns = v.learns[0], v.learns[1:]
+	}
+	v.mu.Unlock()
+	if rest, ok := strings.CutPrefix(line, "@"); ok {
+		var delay string
+		if delay, line, _ = strings.Cut(rest, " "); !pause(ctx, delay) {
+			line = "ended"
+		}
+	}
+	var lengths []time.Duration
+	for _, pcm := range samples {
+		lengths = append(lengths, (time.Duration(len(pcm)) * time.Second / 16000).Round(100*time.Millisecond))
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.learned = append(v.learned, fmt.Sprintf("%s by %s at %s: %v: %s", name, source, device, lengths, line))
+	what, other, _ := strings.Cut(line, " ")
+	switch what {
+	case "other":
+		return voices.Person{}, &voices.OtherError{Name: other}
+	case "unlike":
+		return voices.Person{}, voices.ErrUnlike
+	case "ok":
+		return voices.Person{ID: "id of " + name, Name: name}, nil
+	}
+	return voices.Person{}, errors.New(line)
 }
 
 func (v *scriptVoices) On() bool { return true }

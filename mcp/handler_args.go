@@ -18,6 +18,7 @@ const (
 	HandlerMemory     = "mcp_handler_memory"      // MemoryArgs
 	HandlerQuiet      = "mcp_handler_quiet"       // QuietArgs
 	HandlerRoutine    = "mcp_handler_routine"     // RoutineArgs
+	HandlerEnrol      = "mcp_handler_enrol_voice" // EnrolArgs
 )
 
 // ExitArgs ask for the end of the conversation.
@@ -125,6 +126,11 @@ type RoutineArgs struct {
 	To     string        `json:"to,omitempty"`     // set: other devices; "": this one
 	Name   string        `json:"name,omitempty"`   // set: of the routine. cancel: words of the one meant
 	All    bool          `json:"all,omitempty"`    // cancel: every one of this device
+}
+
+// EnrolArgs ask for somebody's voice to be learned.
+type EnrolArgs struct {
+	Name string `json:"name,omitempty"` // of that one; "": it is asked for
 }
 
 // DecodeArgs reads the arguments that a CallHandler carries: a T, or anything that has T's

@@ -43,6 +43,20 @@ const (
 	ConsentVoice  = "consent_voice"  // {people}
 	ConsentOthers = "consent_others" // {people}
 
+	EnrolName    = "enrol_name"
+	EnrolBegin   = "enrol_begin" // {name}
+	EnrolSecond  = "enrol_second"
+	EnrolThird   = "enrol_third"
+	EnrolShort   = "enrol_short"
+	EnrolQuiet   = "enrol_quiet"
+	EnrolDone    = "enrol_done"    // {name}
+	EnrolOther   = "enrol_other"   // {name}
+	EnrolConsole = "enrol_console" // {name}
+	EnrolUnlike  = "enrol_unlike"
+	EnrolFailed  = "enrol_failed"
+	EnrolStopped = "enrol_stopped"
+	EnrolOff     = "enrol_off"
+
 	JobDone = "job_done" // {action}
 	JobNote = "job_note" // {tool}, {result}; for the model, not for the ear
 	JobLost = "job_lost" // {action}
@@ -120,7 +134,8 @@ func IDs() []string {
 		PairNeeded, PairCode, PairClosed, PairRefused,
 		OK, Goodbye, Greeting, Filler,
 		FillerLong, UnknownTool, ToolFailed,
-		LateFailure, LateUnknown, ConsentAsk, ConsentNo, ConsentVoice, ConsentOthers, JobDone, JobNote, JobLost,
+		LateFailure, LateUnknown, ConsentAsk, ConsentNo, ConsentVoice, ConsentOthers, EnrolName, EnrolBegin, EnrolSecond, EnrolThird, EnrolShort, EnrolQuiet, EnrolDone, EnrolOther, EnrolConsole, EnrolUnlike, EnrolFailed,
+		EnrolStopped, EnrolOff, JobDone, JobNote, JobLost,
 		QuietUntil, QuietOn, QuietOff, QuietHouse, RoutineSet, RoutineCancelled, RoutineNote, RoutineFailed, EarlierTalk,
 		Forgotten, RoleChanged, RoleBack,
 		Remembered, RememberedAlready, MemoryNone, MemoryList, MemoryForgot, MemoryForgotAll, MemoryForgetsLater, MemoryUnknown, MemoryOff,

@@ -109,6 +109,7 @@ var rules = []rule{
 	{"agent/feature/recall", "memory agent/feature agent/think mcp providers internal/text/...", "what is remembered, told to models"},
 	{"agent/feature/lookup", "agent/feature agent/think mcp/router internal/text/...", "models are told of what they can look up"},
 	{"agent/feature/mail/storetest", "agent/feature/mail", "the contract that every store of letters meets"},
+	{"agent/feature/enrol", "agent/feature agent/think mcp prompts voices internal/text/...", "a voice that is learned in a conversation"},
 	{"agent/feature/alarm/storetest", "agent/feature/alarm internal/text", "the contract that every store of reminders meets"},
 	{"agent/record", "agent/... mcp/... audio providers voices", "a recording knows the contracts of a conversation only"},
 

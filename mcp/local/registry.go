@@ -71,6 +71,8 @@ func registry(o Options) []entry {
 
 		{name: "search_documents", stream: "knowledge", runs: wait, handler: d.search, readOnly: true, quotes: true, off: o.Documents == nil},
 
+		{name: "enrol_voice", stream: "memory", runs: wait, handler: enrol, when: func([]mcp.Tool) bool { return o.Voices() }, off: o.Voices == nil},
+
 		{name: "set_timer", stream: "timer", runs: control, handler: c.setTimer},
 		{name: "set_reminder", stream: "timer", runs: control, handler: c.setReminder},
 		{name: "list_timers", stream: "timer", runs: control, handler: listTimers, readOnly: true},

@@ -35,6 +35,8 @@ type Options struct {
 	Quiet   bool    // devices can be switched to quiet
 
 	Documents Documents // nil: nothing can be looked up in documents
+
+	Voices func() bool // whether voices can be learned now; it does not wait. nil: never
 }
 
 // Source is the server's own tools, as an mcp.Source. One serves all devices.

@@ -54,6 +54,11 @@ func memory(action mcp.MemoryAction) Handler {
 	}
 }
 
+// enrol asks the conversation to learn somebody's voice.
+func enrol(_ context.Context, arguments map[string]any) mcp.ActionResponse {
+	return handOver(mcp.HandlerEnrol, mcp.EnrolArgs{Name: strings.TrimSpace(textArg(arguments, "name"))})
+}
+
 // exit asks the conversation to end itself. The arguments go on as they are.
 func exit(_ context.Context, arguments map[string]any) mcp.ActionResponse {
 	return handOver(mcp.HandlerExit, arguments)

@@ -54,7 +54,7 @@ func newHome(t *testing.T, lang text.Lang) *home {
 		}
 	}
 	now := func() time.Time { return householdTime }
-	own := local.New(local.Options{Now: now, Music: local.NewMusic(dir, "Radio Six", "音乐之声"), World: worldOf(t, lang), Memory: true, Documents: shelf{}})
+	own := local.New(local.Options{Now: now, Music: local.NewMusic(dir, "Radio Six", "音乐之声"), World: worldOf(t, lang), Memory: true, Documents: shelf{}, Voices: func() bool { return true }})
 	things := houseOf(t, lang)
 	for _, s := range []mcp.Source{own, things} {
 		if err := s.Start(t.Context()); err != nil {

@@ -67,6 +67,7 @@ const (
 	actPhoto   act = "photo"
 	actForget  act = "forget" // what was said
 
+	actEnrol    act = "enrol"    // the voice of who speaks
 	actRemember act = "remember" // something for good
 	actRecall   act = "recall"   // what is remembered
 	actUnlearn  act = "unlearn"  // one thing that is remembered

@@ -153,6 +153,8 @@ func (r request) begin(in intent) (providers.Delta, bool) {
 		return outside{r}.search(in)
 	case actPhoto:
 		return r.look()
+	case actEnrol:
+		return r.memory("name", in.slots["about"], "enrol", "voice")
 	case actRemember:
 		return r.memory("text", in.slots["fact"], "remember")
 	case actRecall:
