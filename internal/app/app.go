@@ -239,10 +239,15 @@ func (a *App) assemble(ctx context.Context) error {
 	if err := openLibrary(ctx, a, &tools); err != nil {
 		return err
 	}
+	if err := openVoices(ctx, a); err != nil {
+		return err
+	}
+	o.Voices = tellsApart(a.outside.voices, cfg)
+	tools.Voices = func() bool { return a.outside.voices != nil && a.outside.voices.Engine() != "" }
 	if err := openQuiet(ctx, a); err != nil {
 		return err
 	}
-	o.Features = features(book, a.outside.letters, library, a.outside.known, quietSwitch{a})
+	o.Features = learnsVoices(ctx, a, features(book, a.outside.letters, library, a.outside.known, quietSwitch{a}))
 	a.life.atEnd(o.Devices.Close)
 	if err := o.Devices.Punctual(); err != nil {
 		a.log.Debug("frames are sent by Go's timers", "err", err)

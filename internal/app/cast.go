@@ -34,8 +34,9 @@ type persona struct {
 type personas struct {
 	byName  map[string]persona
 	devices map[string]config.Device // by Device-Id
-	first   string                   // of the devices that have no other
-	sound   string                   // whose sound of turns is kept where neither device nor agent says it
+	agentOf func(device, person string) string
+	first   string // of the devices that have no other
+	sound   string // whose sound of turns is kept where neither device nor agent says it
 }
 
 // cast owns the agents of all devices. Its methods may be called at any time.
@@ -99,12 +100,18 @@ func (c *cast) options(o agent.Options, s wire.Session, limit func(*agent.Person
 		limit(&p.Persona)
 		return p.Persona, ok
 	}
+	o.AgentOf = func(person string) string {
+		if all := c.now.Load(); all.agentOf != nil {
+			return all.agentOf(s.DeviceID, person)
+		}
+		return ""
+	}
 	return o
 }
 
 // castOf makes the agents of the settings: those that are named, and one of each prompt.
 func castOf(cfg *config.Config, texts *prompts.Set, made map[string]engines.Chains) *personas {
-	all := &personas{byName: map[string]persona{}, devices: cfg.Devices.ByID, first: cfg.Agent.Prompt, sound: cfg.Recording.Sound}
+	all := &personas{byName: map[string]persona{}, devices: cfg.Devices.ByID, agentOf: cfg.AgentFor, first: cfg.Agent.Prompt, sound: cfg.Recording.Sound}
 	main, typed := mainOf(cfg, texts), cfg.Agents[cfg.Agent.Prompt].Text
 	for _, name := range cfg.AgentNames(texts.Names()) {
 		s, e := cfg.Agents[name], made[name]

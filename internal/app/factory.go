@@ -115,6 +115,7 @@ func (f *factory) optionsOf(now *inForce, s wire.Session) agent.Options {
 	o, own, limit := now.options, deviceSettings(f.app.cfg, s), func(*agent.Persona) {}
 	if s.Unknown {
 		o, limit = f.strangers.limit(o), f.strangers.spareOwn
+		o.Voices = nil
 	}
 	o = f.app.cast.options(o, s, limit)
 	o.Zone = cmp.Or(f.app.cfg.ZoneOf(s.DeviceID), o.Zone)

@@ -88,6 +88,28 @@ func (a *App) forget(ctx context.Context, id string) (left []string, err error) 
 	return left, err
 }
 
+// forgetPerson deletes a person with their voices, and with memories what is remembered of them, also in backups. left says that a
+// service has not forgotten a voice yet, files lists what may still hold something of theirs.
+func forgetPerson(ctx context.Context, a *App, id string, memories bool) (left bool, files []string, err error) {
+	ctx = context.WithoutCancel(ctx) // it is not done by halves
+	left, err = a.outside.voices.Delete(ctx, id, memories)
+	if err != nil {
+		return left, nil, err
+	}
+	if memories && a.outside.known != nil {
+		for _, k := range a.book.List() {
+			a.outside.known.Refresh(k.ID)
+		}
+	}
+	files = find(a.options.Data, "before-restore-*")
+	if b := a.backups(); len(b.Copies()) > 0 {
+		if again := b.Renew(ctx); again != nil {
+			files, err = append(files, b.Copies()...), errors.Join(err, again)
+		}
+	}
+	return left, files, err
+}
+
 // auditOf returns what keeps in the audit what a person did with a device.
 func auditOf(accounts *account.Service) func(context.Context, pairing.Deed) {
 	if accounts == nil {

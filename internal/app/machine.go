@@ -147,7 +147,7 @@ func (s *staged) build(ctx context.Context) (err error) {
 	}
 	o := conversationOptions(s.all, s.made, c.texts, a.log)
 	was := a.forces.now.Load().options
-	o.Prompt, o.Devices, o.Features = prompt, was.Devices, was.Features
+	o.Prompt, o.Devices, o.Features, o.Voices = prompt, was.Devices, was.Features, tellsApart(a.outside.voices, s.all)
 	if o.Levels != nil {
 		o.Levels = cmp.Or(was.Levels, o.Levels)
 	}

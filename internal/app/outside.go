@@ -36,6 +36,7 @@ import (
 	"xiaozhi/mcp/router"
 	"xiaozhi/memory"
 	"xiaozhi/prompts"
+	"xiaozhi/voices"
 )
 
 // outside is the directory as the gateway uses it: errors are told in the language
@@ -47,6 +48,7 @@ type outside struct {
 	named   func(id string) string  // what a device is called now, which may be another name than when it connected
 	quiet   *quiet.Mode             // whether devices say what nobody has asked for; set before devices connect
 	known   *memory.Book            // what is remembered of people; nil: nothing is
+	voices  *voices.Book            // the people who are known by their voices; nil: nobody is
 	library *knowledge.Library      // of the documents of agents; set before devices connect
 	letters *mail.Office            // what devices are to be told, connected or not; set before devices connect
 	sender  *sender.Sender          // by which several devices are told something; set before devices connect

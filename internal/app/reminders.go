@@ -13,19 +13,24 @@ import (
 	"sync"
 	"time"
 
+	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/agent/feature/dnd"
+	"xiaozhi/agent/feature/enrol"
 	"xiaozhi/agent/feature/job"
 	"xiaozhi/agent/feature/mail"
+	"xiaozhi/agent/identify"
 	"xiaozhi/connection/identity"
 	papers "xiaozhi/console/documents"
 	memorypages "xiaozhi/console/memories"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/documents"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/hours"
 	"xiaozhi/internal/letters"
 	"xiaozhi/internal/memories"
+	"xiaozhi/internal/persons"
 	"xiaozhi/internal/quiet"
 	"xiaozhi/internal/sender"
 	"xiaozhi/internal/songs"
@@ -39,7 +44,9 @@ import (
 	"xiaozhi/memory/mem0"
 	"xiaozhi/memory/memobase"
 	"xiaozhi/providers"
+	"xiaozhi/providers/service"
 	"xiaozhi/store"
+	"xiaozhi/voices"
 )
 
 // reminders makes the book of all timers and reminders. They are kept in a database, or
@@ -273,6 +280,47 @@ func (c *crew) deleted(ctx context.Context, name string) (bool, error) {
 		return false, nil
 	}
 	return c.wasDeleted(ctx, name)
+}
+
+// openVoices opens the book of the people who are known by their voices; nil without a database: nobody is.
+func openVoices(ctx context.Context, a *App) (err error) {
+	if a.stored == nil {
+		return nil
+	}
+	a.outside.voices, err = voices.Open(ctx, voices.Options{
+		Store: persons.New(a.stored.People), NewID: store.NewID, Shared: a.base().Store.URL != "", Log: a.log,
+		Engine: func() providers.Voiceprint { return a.cast.main.Load().Voiceprint },
+		Service: func(ctx context.Context, name string) (providers.Voiceprint, func(), error) {
+			services := engines.OpenServices(a.base(), a.log)
+			made := services.Try(ctx, name, service.Voiceprint)
+			if made.Err != nil {
+				services.Close()
+				return nil, nil, made.Err
+			}
+			return made.Voiceprint, services.Close, nil
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("read the people who are known by their voices: %w", err)
+	}
+	a.life.atEnd(a.outside.voices.Close)
+	return nil
+}
+
+// tellsApart returns the book by which conversations know people, as settings have it; nil: they do not.
+func tellsApart(book *voices.Book, cfg *config.Config) identify.Book {
+	if book == nil || !cfg.Identifies() {
+		return nil
+	}
+	return book
+}
+
+// learnsVoices adds what learns voices in conversations.
+func learnsVoices(ctx context.Context, a *App, to []feature.Feature) []feature.Feature {
+	if a.outside.voices == nil {
+		return to
+	}
+	return append(to, enrol.New(ctx, a.outside.voices, func(name string) bool { return a.crew.settings().GivesRights(name) }))
 }
 
 // openQuiet opens quiet mode as it was left, after the office of letters, which wait for its end.
