@@ -26,6 +26,7 @@ import (
 	"xiaozhi/console/tools"
 	"xiaozhi/console/trials"
 	"xiaozhi/console/ui"
+	"xiaozhi/console/voices"
 	"xiaozhi/console/waterfall"
 	"xiaozhi/internal/access"
 	changes "xiaozhi/internal/settings"
@@ -57,6 +58,7 @@ type Parts struct {
 	Change   tools.Settings // nil: nothing is changed
 	Settings *changes.Settings
 	Backups  settings.Backups
+	Voices   *voices.Desk // nil: nobody is known by the voice
 }
 
 // Console is all pages. Its methods may be called at the same time.
@@ -90,6 +92,7 @@ var drawn = sync.OnceValues(func() (*ui.Site, error) {
 		doctor.Files,
 		tools.Files,
 		settings.Files,
+		voices.Files,
 	}})
 })
 
@@ -118,6 +121,7 @@ func New(p Parts) (*Console, error) {
 		checkup,
 		tools.New(site, door, p.Tools, p.Change),
 		settings.New(site, p.Settings, p.Backups),
+		voices.New(site, door, p.Voices),
 	} {
 		c.routes = append(c.routes, page.Routes()...)
 		topics = append(topics, page.Topics()...)

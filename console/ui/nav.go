@@ -29,7 +29,7 @@ func (s *Site) nav(lang text.Lang, p account.Person, path string) []Link {
 	words := s.tongue[lang].words
 	at, rest, _ := strings.Cut(strings.TrimPrefix(path, Prefix), "/")
 	switch at {
-	case "users", "log":
+	case "users", "voices", "log":
 		at = "settings"
 	case "trials":
 		if at = "agents"; strings.HasPrefix(rest, "turns/") {

@@ -312,11 +312,11 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 	if a.web.talks = talksOf(a); a.web.talks != nil {
 		a.life.atEnd(a.web.talks.Bin.Close)
 	}
-	desk := deskOf(a, f)
-	if err := openConsole(a, f, desk); err != nil {
+	desk, household := deskOf(a, f), voiceDesk(a)
+	if err := openConsole(a, f, desk, household); err != nil {
 		return err
 	}
-	a.web.more = slices.Concat(a.web.lab.Routes(), desk.Programs(a.web.guard), papers.Programs(papersOf(a)), pages(a))
+	a.web.more = slices.Concat(a.web.lab.Routes(), desk.Programs(a.web.guard), household.Programs(a.web.guard), papers.Programs(papersOf(a)), pages(a))
 	return nil
 }
 

@@ -27,6 +27,7 @@ import (
 	"xiaozhi/console/setup"
 	"xiaozhi/console/tools"
 	"xiaozhi/console/trials"
+	voicespage "xiaozhi/console/voices"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/contact/excerpt"
@@ -44,7 +45,7 @@ import (
 )
 
 // openConsole makes the pages, where there are accounts by which people can be known.
-func openConsole(a *App, f *factory, desk *tools.Desk) error {
+func openConsole(a *App, f *factory, desk *tools.Desk, household *voicespage.Desk) error {
 	if a.accounts == nil || !a.cfg.Console.Enabled {
 		return nil
 	}
@@ -65,6 +66,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		Agents: agentpages.Options{Book: a.crew.api(a.web.guard, a.stored), Lab: a.web.lab.Lab, Stock: a.web.stock},
 		Papers: papersOf(a),
 		Tools:  desk,
+		Voices: household,
 		Change: changing(a),
 		Trials: trialsOf(a),
 	})
@@ -101,6 +103,9 @@ func openConsole(a *App, f *factory, desk *tools.Desk) error {
 		all.Changed(tools.Topic, "")
 		all.Changed(tools.TopicServers, "")
 	})
+	if a.outside.voices != nil {
+		a.life.atEnd(a.outside.voices.Follow(func() { all.Changed(voicespage.Topic, "") }))
+	}
 	a.outside.quiet.Follow(func() { all.Changed(overview.Topic, "") })
 	a.seen.tail.tell(func() { all.Changed(people.LogTopic, "") })
 	return nil
@@ -137,6 +142,9 @@ func explain(lang text.Lang, err error) string {
 		return refusal.In(lang)
 	}
 	if words := cmp.Or(settings.Explain(lang, err), documents.Explain(lang, err)); words != "" {
+		return words
+	}
+	if words := voicespage.Explain(lang, err); words != "" {
 		return words
 	}
 	id := cmp.Or(pairing.Reason(err), api.Reason(err))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"xiaozhi/connection/pairing"
+	voicespage "xiaozhi/console/voices"
 	"xiaozhi/internal/account"
 	"xiaozhi/store"
 )
@@ -88,26 +89,37 @@ func (a *App) forget(ctx context.Context, id string) (left []string, err error) 
 	return left, err
 }
 
-// forgetPerson deletes a person with their voices, and with memories what is remembered of them, also in backups. left says that a
-// service has not forgotten a voice yet, files lists what may still hold something of theirs.
-func forgetPerson(ctx context.Context, a *App, id string, memories bool) (left bool, files []string, err error) {
-	ctx = context.WithoutCancel(ctx) // it is not done by halves
-	left, err = a.outside.voices.Delete(ctx, id, memories)
-	if err != nil {
-		return left, nil, err
+// voiceDesk returns what people do with the people who are known by their voices; nil without a database.
+func voiceDesk(a *App) *voicespage.Desk {
+	if a.outside.voices == nil {
+		return nil
+	}
+	return voicespage.NewDesk(voicespage.Options{
+		Book: a.outside.voices, Named: a.outside.named, Log: a.log,
+		Forget: func(ctx context.Context, id string, memories bool) (voicespage.Forgotten, error) {
+			return forgetPerson(context.WithoutCancel(ctx), a, id, memories) // it is not done by halves
+		},
+	})
+}
+
+// forgetPerson deletes a person with their voices, and with memories what is remembered of them, also in backups.
+func forgetPerson(ctx context.Context, a *App, id string, memories bool) (f voicespage.Forgotten, err error) {
+	if f.Left, err = a.outside.voices.Delete(ctx, id, memories); err != nil {
+		return f, err
 	}
 	if memories && a.outside.known != nil {
 		for _, k := range a.book.List() {
 			a.outside.known.Refresh(k.ID)
 		}
 	}
-	files = find(a.options.Data, "before-restore-*")
+	f.Files = find(a.options.Data, "before-restore-*")
 	if b := a.backups(); len(b.Copies()) > 0 {
-		if again := b.Renew(ctx); again != nil {
-			files, err = append(files, b.Copies()...), errors.Join(err, again)
+		if err := b.Renew(ctx); err != nil {
+			a.log.Error("backups may still hold the voice of a person who was deleted", "err", err)
+			f.Files = append(f.Files, b.Copies()...)
 		}
 	}
-	return left, files, err
+	return f, nil
 }
 
 // auditOf returns what keeps in the audit what a person did with a device.

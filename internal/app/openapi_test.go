@@ -174,7 +174,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	d := readDescription(t)
 	ask := func(method, path, token string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(method, strings.NewReplacer("{name}", "default", "{id}", "x", "{head}", "x", "{letter}", "x", "{talk}", "x", "{turn}", "x").Replace(path), nil)
+		r := httptest.NewRequest(method, strings.NewReplacer("{name}", "default", "{id}", "x", "{head}", "x", "{letter}", "x", "{talk}", "x", "{turn}", "x", "{person}", "x", "{voice}", "x").Replace(path), nil)
 		r.Host = "127.0.0.1:8000"
 		if token != "" {
 			r.Header.Set("Authorization", "Bearer "+token)

@@ -166,6 +166,7 @@ var rules = []rule{
 	{"console/tools", "console/ui console/live internal/access internal/account internal/config internal/directory internal/fleet internal/settings internal/text/... internal/toolcount mcp mcp/external mcp/router mcp/schema providers store", "pages of tools: calls go through the routers of the program"},
 	{"console/settings", "console/ui console/live internal/access internal/account internal/config internal/settings internal/text store", "the page of the settings: what is changed it leaves to them"},
 	{"console/devices", "agent/feature/mail agent/feature/remote console/ui console/live internal/directory internal/fleet internal/access internal/account internal/text", "pages of devices: what is done to them comes by interfaces"},
+	{"console/voices", "audio audio/file console/live console/ui internal/access internal/account internal/text/... providers voices", "people who are known by their voices: it knows nobody itself"},
 	{"console/services", "console/ui console/live internal/access internal/account internal/services internal/settings internal/text/... providers/service", "the page of services: it asks and makes none itself"},
 	{"console/*", "console/ui console/live internal/access internal/account store internal/text/...", "one page: what it shows comes by interfaces of its own"},
 	{"console", "console/... internal/access internal/account internal/settings internal/text/...", "all pages as one"},
