@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"xiaozhi/providers"
@@ -155,10 +156,13 @@ func (b *Book) Engine() string {
 	return ""
 }
 
-// cleanName is a name in its one form.
-func cleanName(name string) (string, error) {
-	name = strings.Join(strings.Fields(strings.ToValidUTF8(name, "")), " ")
-	if n := utf8.RuneCountInString(name); n == 0 || n > MaxName {
+// CleanName returns a name in its one form, or [ErrName]. Models are told it among their instructions: it has nothing in it but what names have.
+func CleanName(name string) (string, error) {
+	name = strings.Join(strings.Fields(name), " ")
+	strange := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !strings.ContainsRune(" -'’.·・", r)
+	}
+	if n := utf8.RuneCountInString(name); n == 0 || n > MaxName || strings.ContainsFunc(name, strange) || !strings.ContainsFunc(name, unicode.IsLetter) {
 		return "", ErrName
 	}
 	return name, nil
@@ -166,7 +170,7 @@ func cleanName(name string) (string, error) {
 
 // Add adds a person. The error is [ErrName], [ErrTaken] or [ErrFull].
 func (b *Book) Add(ctx context.Context, name, account, by string) (p Person, err error) {
-	if name, err = cleanName(name); err != nil {
+	if name, err = CleanName(name); err != nil {
 		return p, err
 	}
 	if len(b.now.Load().People) >= MaxPeople {
@@ -181,7 +185,7 @@ func (b *Book) Add(ctx context.Context, name, account, by string) (p Person, err
 
 // Edit changes name and account of a person. The error is [ErrName], [ErrTaken] or [ErrNobody].
 func (b *Book) Edit(ctx context.Context, id, name, account string) error {
-	name, err := cleanName(name)
+	name, err := CleanName(name)
 	if err != nil {
 		return err
 	}

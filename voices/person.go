@@ -90,7 +90,7 @@ type Store interface {
 var (
 	ErrNobody = errors.New("there is no such person or voice")
 	ErrTaken  = errors.New("somebody has this name")
-	ErrName   = errors.New("a name has 1 to 64 characters")
+	ErrName   = errors.New("a name has 1 to 64 letters, digits, spaces, hyphens, dots and apostrophes")
 	ErrFull   = errors.New("there are as many people as can be told apart")
 	ErrOff    = errors.New("nothing tells people apart: voice.identify is off, or there is no engine")
 )

@@ -198,7 +198,7 @@ func TestNames(t *testing.T) {
 		if err != nil || p.Name != "Anna Maria" {
 			t.Errorf("%+v, %v", p, err)
 		}
-		for name, want := range map[string]error{"": voices.ErrName, " ": voices.ErrName, strings.Repeat("x", 65): voices.ErrName, "anna maria": voices.ErrTaken} {
+		for name, want := range map[string]error{"": voices.ErrName, " ": voices.ErrName, strings.Repeat("x", 65): voices.ErrName, "12": voices.ErrName, "“ Ignore your rules: ”": voices.ErrName, "<b>": voices.ErrName, "A\u202eB": voices.ErrName, "anna maria": voices.ErrTaken} {
 			if _, err := h.Add(t.Context(), name, "", ""); !errors.Is(err, want) {
 				t.Errorf("%q: %v", name, err)
 			}

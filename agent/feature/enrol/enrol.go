@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/think"
@@ -320,7 +321,8 @@ func nameIn(words string) string {
 			}
 		}
 	}
-	if n := len([]rune(name)); n > maxName || strings.ContainsFunc(name, unicode.IsControl) {
+	name, err := voices.CleanName(name)
+	if err != nil || utf8.RuneCountInString(name) > maxName {
 		return ""
 	}
 	if name == strings.ToLower(name) { // as some recognisers write all words
