@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,7 +67,11 @@ func transcript(said []Said) string {
 	var b strings.Builder
 	for _, t := range said {
 		if t.Heard != "" {
-			fmt.Fprintf(&b, "[%d] user: %s\n", t.Seq, oneLine(t.Heard, maxTurn))
+			user := "user"
+			if t.Speaker != "" {
+				user = "user (" + t.Speaker + ")"
+			}
+			fmt.Fprintf(&b, "[%d] %s: %s\n", t.Seq, user, oneLine(t.Heard, maxTurn))
 		}
 		if t.Reply != "" {
 			fmt.Fprintf(&b, "[%d] assistant: %s\n", t.Seq, oneLine(t.Reply, maxTurn/4))
@@ -134,7 +139,7 @@ func (a *answer) accept(c *Change, owner Owner, lang text.Lang, known []Fact, sa
 			continue
 		}
 		f := Fact{
-			ID: newID(), Owner: owner, Person: person(found.Who), Text: words, Keys: oneLine(found.Keys, MaxText), Lang: lang,
+			ID: newID(), Owner: owner, Person: cmp.Or(source.Speaker, person(found.Who)), Text: words, Keys: oneLine(found.Keys, MaxText), Lang: lang,
 			Talk: c.Talk, Turn: source.ID, At: source.At, Sure: percent(found.Sure),
 		}
 		if c.add(f, known) {

@@ -78,6 +78,8 @@ type Said struct {
 	Heard string // the user's words; "": the device spoke by itself
 	Reply string // what the user heard
 
+	Speaker string // name of the person whose voice it was; "": it is not known
+
 	Forgets bool // the user had something forgotten, which the reply names
 }
 

@@ -179,7 +179,7 @@ func (l *learner) read(ctx context.Context, t Talk, said []Said, known Known, mo
 				continue
 			}
 			c.add(Fact{
-				ID: l.o.NewID(), Owner: t.Owner, Text: s.text, Keys: s.keys, Slot: s.slot, Lang: lang, Talk: t.ID, Turn: turn.ID, At: turn.At, Sure: sureByRules,
+				ID: l.o.NewID(), Owner: t.Owner, Person: turn.Speaker, Text: s.text, Keys: s.keys, Slot: s.slot, Lang: lang, Talk: t.ID, Turn: turn.ID, At: turn.At, Sure: sureByRules,
 			}, known.Facts)
 		}
 	}

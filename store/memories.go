@@ -290,7 +290,7 @@ type SaidTurn struct {
 	Said     string
 	Forgets  bool // something that was remembered was forgotten in it
 
-	Speaker string // name of the person who was speaking; "": a stranger, or it is not known
+	Speaker string // name of the person whose voice it was; "": a stranger's, or it is not known
 }
 
 func (s *SaidTurn) fields() []any {
@@ -300,7 +300,7 @@ func (s *SaidTurn) fields() []any {
 // Said lists the turns of a conversation after one, in their order.
 func (t *Memories) Said(ctx context.Context, conversationID string, after, limit int) ([]SaidTurn, error) {
 	return list[SaidTurn](ctx, t.db.read, "SELECT t.id, t.seq, t.at, a.slug, t.language, t.heard, t.said, "+
-		"EXISTS (SELECT 1 FROM tool_calls WHERE turn_id = t.id AND name IN ('forget_memory', 'erase_memory')), p.name FROM turns t LEFT JOIN agents a ON a.id = t.agent_id LEFT JOIN people p ON p.id = t.speaker "+
+		"EXISTS (SELECT 1 FROM tool_calls WHERE turn_id = t.id AND name IN ('forget_memory', 'erase_memory')), p.name FROM turns t LEFT JOIN agents a ON a.id = t.agent_id LEFT JOIN people p ON p.id = t.speaker AND t.speaker_sure > 0 "+
 		"WHERE t.conversation_id = $1 AND t.seq > $2 ORDER BY t.seq, t.id LIMIT $3", conversationID, after, limit)
 }
 

@@ -55,7 +55,7 @@ type Turn struct {
 	Rating                                          int    // -1, 0 or 1
 	Spans                                           string // JSON, at most 8 KiB
 
-	Speaker     string // id of the person who was speaking; [StrangerSpoke]; "": it was not looked for
+	Speaker     string // id of the person who was speaking; [StrangerSpoke]; "": it is not known
 	SpeakerSure int    // how much the voices were alike, in per cent
 }
 

@@ -119,9 +119,12 @@ func TestSpeakerOfTurns(t *testing.T) {
 		stranger := turnOf("m", "c", 2)
 		stranger.Turn.Speaker = StrangerSpoke
 		s.Log.Put(stranger)
+		before := turnOf("m", "c", 3)
+		before.Turn.Speaker = "Anna" // whose voice was heard a moment ago
+		s.Log.Put(before)
 		flush(t, s)
 		said, err := s.Memories.Said(ctx, "c", 0, 9)
-		if err != nil || len(said) != 2 || said[0].Speaker != "Anna" || said[1].Speaker != "" {
+		if err != nil || len(said) != 3 || said[0].Speaker != "Anna" || said[1].Speaker != "" || said[2].Speaker != "" {
 			t.Errorf("%+v, %v", said, err)
 		}
 		want(t, s.People.Delete(ctx, "Anna", false), nil)

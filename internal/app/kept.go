@@ -201,10 +201,12 @@ func (k *keeper) Turn(t *agent.Turn) {
 			Frames: f.Frames, Underruns: f.Underruns, Steps: f.Steps, Speculation: f.Speculation, ASRName: f.ASRName, LLMName: f.LLMName, TTSName: f.TTSName,
 		},
 	}
-	if s := t.Speaker; s.On && t.Kind == agent.TurnSaid {
-		e.Turn.Speaker, e.Turn.SpeakerSure = cmp.Or(s.ID, store.StrangerSpoke), s.Sure
-		if s.Before {
-			e.Turn.SpeakerSure = 0 // it says nothing of this voice
+	if s := t.Speaker; t.Kind == agent.TurnSaid {
+		if e.Turn.Speaker = s.ID; s.Other {
+			e.Turn.Speaker = store.StrangerSpoke
+		}
+		if s.Told() { // else it says nothing of this voice
+			e.Turn.SpeakerSure = s.Sure
 		}
 	}
 	if f.E2E > 0 { // in whole milliseconds they still add up

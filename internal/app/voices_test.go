@@ -2,21 +2,28 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"xiaozhi/agent"
 	"xiaozhi/audio/file"
 	"xiaozhi/internal/account"
+	"xiaozhi/internal/config"
+	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/engines"
 	"xiaozhi/internal/servicetest"
 	"xiaozhi/internal/servicetest/voiceprintapi"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/store"
+	"xiaozhi/voices"
 )
 
 // wavOf is a file of somebody with a voice of a pitch who speaks.
@@ -174,4 +181,93 @@ func TestVoicesOfAHousehold(t *testing.T) {
 	if err != nil || did["person.add"] == 0 || did["person.delete"] != 2 || did["voice.enrol"] == 0 || did["voice.try"] == 0 {
 		t.Errorf("%v, %v", did, err)
 	}
+}
+
+// TestWhoIsSpeaking: a voice that is known is kept with its turn, what it wants remembered is of its person, who talks to an agent of their own, and to
+// nobody else; strangers are kept as such. An engine that hangs delays no turn: then it is not known.
+func TestWhoIsSpeaking(t *testing.T) {
+	engine := &providertest.Voiceprint{}
+	s := script{data: t.TempDir()}
+	s.replace = func(h *harness, o *agent.Options) {
+		h.asr.Script = []providertest.Hearing{
+			{Text: "remember the key", Language: "en", Delay: 300 * time.Millisecond},
+			{Text: "hello", Language: "en", Delay: 300 * time.Millisecond},
+			{Text: "hello", Language: "en", Delay: 300 * time.Millisecond},
+		}
+		h.llm = remembering("{}")
+		o.LLM = h.llm
+		h.app.cfg.Voice.Identify = config.On
+		h.app.cfg.Agents = map[string]config.Persona{"hers": {Prompt: "default", Text: "You talk to Anna.", People: []string{"anna"}}}
+		h.app.outside.known = memoriesOf(h.t.Context(), h.app)
+		if err := openVoices(h.t.Context(), h.app); err != nil {
+			h.t.Fatal(err)
+		}
+		o.Voices = tellsApart(h.app.outside.voices, h.app.cfg)
+		o.Features = learnsVoices(h.t.Context(), h.app, features(h.app.reminders(h.t.Context(), h.app.stored), h.app.outside.letters, nil, h.app.outside.known, quietSwitch{h.app}))
+	}
+	inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {
+		h.app.cast.main.Store(&engines.Chains{Voiceprint: engine})
+		book := h.app.outside.voices
+		anna, err := book.Learn(ctx, "Anna", "olga", voices.File, "", [][]int16{providertest.VoiceOf(400, 3*time.Second)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true, Mode: devicetest.Auto})
+		time.Sleep(time.Second)
+		says := func(pitch float64) (took time.Duration) {
+			t.Helper()
+			if err := d.Say(ctx, providertest.VoiceOf(pitch, 2*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			before := time.Now()
+			if err := d.WaitState(ctx, devicetest.Speaking); err != nil {
+				t.Fatal(err)
+			}
+			took = time.Since(before)
+			if _, err := d.WaitReply(ctx); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Second)
+			return took
+		}
+		says(400)
+		if got := h.told(); !strings.HasPrefix(got, "You talk to Anna.") || !strings.HasSuffix(got, "现在说话的人从声音听出是“Anna”。") {
+			t.Errorf("of a voice that is known the model is told %s", got)
+		}
+		facts, err := h.app.stored.Memories.List(ctx, kitchen, store.Page{Limit: 10})
+		if err != nil || len(facts) != 1 || facts[0].Person != "Anna" {
+			t.Errorf("%+v, %v", facts, err)
+		}
+		quick := says(1200)
+		if got := h.told(); strings.Contains(got, "Anna") || !strings.Contains(got, "现在不知道是谁在说话") {
+			t.Errorf("of a stranger the model is told %s", got)
+		}
+		engine.Takes = time.Hour
+		if slow := says(400); slow != quick {
+			t.Errorf("an engine that hangs delays the answer from %v to %v", quick, slow)
+		}
+		if got := h.told(); strings.Contains(got, "Anna") {
+			t.Errorf("of a voice that is not known in time the model is told %s", got)
+		}
+		if err := h.app.stored.Log.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		turns, err := h.app.stored.Turns.List(ctx, kitchen, store.Page{Limit: 10})
+		var who []string
+		for _, turn := range turns {
+			who = append(who, turn.Speaker)
+			if sure := turn.SpeakerSure > 0; sure != (turn.Speaker == anna.ID) {
+				t.Errorf("%q with %d %%", turn.Speaker, turn.SpeakerSure)
+			}
+		}
+		if err != nil || !slices.Equal(who, []string{"", store.StrangerSpoke, anna.ID}) {
+			t.Errorf("%q, %v", who, err)
+		}
+		if _, err := forgetPerson(ctx, h.app, anna.ID, true); err != nil {
+			t.Error(err)
+		}
+		if facts, err = h.app.stored.Memories.List(ctx, kitchen, store.Page{Limit: 10}); err != nil || len(facts) != 0 || book.On() {
+			t.Errorf("after her deletion there are %+v, %v", facts, err)
+		}
+	})
 }

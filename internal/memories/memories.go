@@ -94,7 +94,7 @@ func (s Stored) Said(ctx context.Context, talk string, after, limit int) ([]memo
 	rows, err := s.table.Said(ctx, talk, after, limit)
 	said := make([]memory.Said, len(rows))
 	for i, r := range rows {
-		said[i] = memory.Said{ID: r.ID, Seq: r.Seq, At: r.At, Agent: r.Agent, Lang: text.Lang(r.Language), Heard: r.Heard, Reply: r.Said, Forgets: r.Forgets}
+		said[i] = memory.Said{ID: r.ID, Seq: r.Seq, At: r.At, Agent: r.Agent, Lang: text.Lang(r.Language), Heard: r.Heard, Reply: r.Said, Forgets: r.Forgets, Speaker: r.Speaker}
 	}
 	return said, err
 }

@@ -162,12 +162,20 @@ func (r *recall) handle(from feature.Caller, args any) (think.Handled, error) {
 	}}, nil
 }
 
+// saidBy is the name of who has said something, if the voice itself has told it.
+func saidBy(s mcp.Speaker) string {
+	if !s.Told() {
+		return ""
+	}
+	return s.Name
+}
+
 // order does what is asked for.
 func (r *recall) order(ctx context.Context, from feature.Caller, a mcp.MemoryArgs, p memory.Recollection, agent string) (think.Handled, error) {
 	owner := memory.Owner{Device: r.device, Agent: agent}
 	switch a.Action {
 	case mcp.MemoryRemember:
-		f, known, err := r.engine.Remember(ctx, memory.Fact{Owner: owner, Text: a.Text, Lang: from.Lang})
+		f, known, err := r.engine.Remember(ctx, memory.Fact{Owner: owner, Person: saidBy(from.Speaker), Text: a.Text, Lang: from.Lang})
 		switch {
 		case errors.Is(err, memory.ErrEmpty):
 			return think.Handled{Result: message.In(from.Lang, "agent/memory-empty"), Again: true}, nil
