@@ -179,6 +179,7 @@ func (b *Book) Enrol(ctx context.Context, person string, source Source, device s
 	if err := b.o.Store.Begin(ctx, Removal{ID: id, Service: e.Name(), Next: time.Now().Add(enrolTime)}); err != nil {
 		return v, err
 	}
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, enrolTime/2)
 	defer cancel()
 	v = Voice{Service: e.Name(), Source: source, Device: device, Length: said, At: time.Now()}
@@ -187,8 +188,7 @@ func (b *Book) Enrol(ctx context.Context, person string, source Source, device s
 		err = b.o.Store.AddVoice(ctx, v, MaxVoices)
 	}
 	if err != nil {
-		b.wakeUp()
-		return v, err
+		return v, errors.Join(err, b.noticed(whole))
 	}
 	return v, b.reload(ctx)
 }

@@ -24,6 +24,15 @@ func (b *Book) wakeUp() {
 	}
 }
 
+// noticed reads what the store knows now of prints that are to be forgotten, and looks after them, whether or not anybody waits for it.
+func (b *Book) noticed(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	defer cancel()
+	err := b.reload(ctx)
+	b.wakeUp()
+	return err
+}
+
 // run has services forget what they are to forget, and notes what other servers have changed, until ctx ends.
 func (b *Book) run(ctx context.Context) {
 	timer := time.NewTimer(0)
@@ -71,12 +80,17 @@ func (b *Book) next() (in time.Duration, ok bool) {
 	return in, ok
 }
 
-// forget has services forget now what they are to forget, and reports whether anything is left.
+// forget has services forget what they are to forget, waits for that as long as one print may take, and reports whether anything is left.
 func (b *Book) forget(ctx context.Context) (left bool, err error) {
 	if err := b.reload(ctx); err != nil {
 		return true, err
 	}
-	b.clear(ctx)
+	within, cancel := context.WithTimeout(ctx, removeTime)
+	b.clear(within)
+	cancel()
+	if err := b.reload(ctx); err != nil {
+		return true, err
+	}
 	b.wakeUp() // for what is left
 	for _, r := range b.now.Load().Removals {
 		left = left || r.Tries > 0 || !r.Next.After(time.Now())

@@ -33,17 +33,21 @@ func (b *Book) Learn(ctx context.Context, name, by string, source Source, device
 			made = append(made, v)
 			continue
 		}
-		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
-		defer cancel()
-		if !there {
-			_, back := b.Delete(undo, p.ID, false)
-			return p, errors.Join(err, back)
-		}
-		for _, v := range made {
-			_, back := b.DeleteVoice(undo, p.ID, v.Print.ID)
-			err = errors.Join(err, back)
-		}
-		return p, err
+		return p, errors.Join(err, b.undo(context.WithoutCancel(ctx), p, !there, made))
 	}
 	return p, nil
+}
+
+// undo deletes what was kept of somebody, or with whole the person too. It does not wait for the service, which forgets behind it.
+func (b *Book) undo(ctx context.Context, p Person, whole bool, made []Voice) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	defer cancel()
+	if whole {
+		err = b.o.Store.Delete(ctx, p.ID, false)
+	} else {
+		for _, v := range made {
+			err = errors.Join(err, b.o.Store.DeleteVoice(ctx, p.ID, v.Print.ID))
+		}
+	}
+	return errors.Join(err, b.noticed(ctx))
 }

@@ -272,6 +272,29 @@ func TestForgottenByTheService(t *testing.T) {
 	})
 }
 
+// TestSlowService: who deletes somebody does not wait until a slow service has forgotten each print; it does so behind them.
+func TestSlowService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, nil, true)
+		a := h.enrolled(t, "Anna", anna)
+		for range 5 {
+			if _, err := h.Enrol(t.Context(), a.ID, voices.File, "", of(anna, 3*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.engine.Gone = func(string) error { time.Sleep(6 * time.Second); return nil }
+		before := time.Now()
+		left, err := h.Delete(t.Context(), a.ID, false)
+		if took := time.Since(before); err != nil || !left || took > 12*time.Second {
+			t.Errorf("left %v after %v, %v", left, took, err)
+		}
+		time.Sleep(2 * time.Minute)
+		if len(h.engine.Kept()) != 0 || len(h.Removals()) != 0 {
+			t.Errorf("kept %v, %+v", h.engine.Kept(), h.Removals())
+		}
+	})
+}
+
 // TestEnrolLeavesNothing: a print that the service keeps, and the store does not, is forgotten again; also after a crash.
 func TestEnrolLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -296,6 +319,36 @@ func TestEnrolLeavesNothing(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		k, _ := s.Load(t.Context())
 		if len(h.engine.Kept()) != 0 || len(k.Removals) != 0 {
+			t.Errorf("kept %v, %+v", h.engine.Kept(), k.Removals)
+		}
+	})
+}
+
+// TestEnrolFails: what the service was asked to keep is forgotten again also while the program runs on.
+func TestEnrolFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		h := open(t, s, true)
+		p, err := h.Add(t.Context(), "Anna", "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		h.engine.Heard = func([]int16) float64 { // nobody waits for it any more once the service has the print
+			cancel()
+			s.mu.Lock()
+			s.fail = context.Canceled
+			s.mu.Unlock()
+			return anna
+		}
+		if _, err := h.Enrol(ctx, p.ID, voices.Talk, "m", of(anna, 3*time.Second)); err == nil || len(h.engine.Kept()) != 1 {
+			t.Errorf("%v, kept %v", err, h.engine.Kept())
+		}
+		s.mu.Lock()
+		s.fail = nil
+		s.mu.Unlock()
+		time.Sleep(3 * time.Minute)
+		if k, _ := s.Load(t.Context()); len(h.engine.Kept()) != 0 || len(k.Removals) != 0 {
 			t.Errorf("kept %v, %+v", h.engine.Kept(), k.Removals)
 		}
 	})
@@ -339,40 +392,53 @@ func FuzzIdentify(f *testing.F) {
 
 // A voice is learned from all samples or from none: a person who was added for it does not stay without.
 func TestLearn(t *testing.T) {
-	h := open(t, &store{}, true)
-	h.enrolled(t, "Ben", 300)
-	ctx := t.Context()
-	for name, c := range map[string]struct {
-		samples [][]int16
-		err     error
-	}{
-		"too short":  {[][]int16{of(500, 3*time.Second), of(500, time.Second)}, voices.ErrShort},
-		"two people": {[][]int16{of(500, 3*time.Second), of(900, 3*time.Second)}, voices.ErrUnlike},
-	} {
-		if _, err := h.Learn(ctx, "Anna", "d", voices.Talk, "d", c.samples); !errors.Is(err, c.err) {
-			t.Errorf("%s: %v", name, err)
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, &store{}, true)
+		h.enrolled(t, "Ben", 300)
+		ctx := t.Context()
+		for name, c := range map[string]struct {
+			samples [][]int16
+			err     error
+		}{
+			"too short":  {[][]int16{of(500, 3*time.Second), of(500, time.Second)}, voices.ErrShort},
+			"two people": {[][]int16{of(500, 3*time.Second), of(900, 3*time.Second)}, voices.ErrUnlike},
+		} {
+			if _, err := h.Learn(ctx, "Anna", "d", voices.Talk, "d", c.samples); !errors.Is(err, c.err) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if p, there := h.Named("Anna"); there {
+				t.Errorf("%s: %+v is there", name, p)
+			}
 		}
-		if p, there := h.Named("Anna"); there {
-			t.Errorf("%s: %+v is there", name, p)
+		_, err := h.Learn(ctx, "Anna", "d", voices.Talk, "d", [][]int16{of(300, 3*time.Second)})
+		if other, ok := errors.AsType[*voices.OtherError](err); !ok || other.Name != "Ben" {
+			t.Errorf("Ben's voice: %v", err)
 		}
-	}
-	_, err := h.Learn(ctx, "Anna", "d", voices.Talk, "d", [][]int16{of(300, 3*time.Second)})
-	if other, ok := errors.AsType[*voices.OtherError](err); !ok || other.Name != "Ben" {
-		t.Errorf("Ben's voice: %v", err)
-	}
-	p, err := h.Learn(ctx, "Anna", "d", voices.Talk, "d", [][]int16{of(500, 3*time.Second), of(500, 4*time.Second)})
-	if all, _ := h.Voices(p.ID); err != nil || len(all) != 2 || all[0].Source != voices.Talk || all[0].Device != "d" {
-		t.Errorf("%+v, %v", all, err)
-	}
-	if _, err := h.Learn(ctx, "anna", "d", voices.Talk, "d", [][]int16{of(500, 3*time.Second), of(900, 3*time.Second)}); !errors.Is(err, voices.ErrUnlike) {
-		t.Errorf("more of somebody else: %v", err)
-	}
-	if all, _ := h.Voices(p.ID); len(all) != 2 || h.Identify(ctx, of(500, 3*time.Second)).Name != "Anna" {
-		t.Errorf("what was known of her before is %d voices", len(all))
-	}
-	if n := len(h.engine.Kept()); n != 3 {
-		t.Errorf("the service keeps %d prints, want 3", n)
-	}
+		p, err := h.Learn(ctx, "Anna", "d", voices.Talk, "d", [][]int16{of(500, 3*time.Second), of(500, 4*time.Second)})
+		if all, _ := h.Voices(p.ID); err != nil || len(all) != 2 || all[0].Source != voices.Talk || all[0].Device != "d" {
+			t.Errorf("%+v, %v", all, err)
+		}
+		if _, err := h.Learn(ctx, "anna", "d", voices.Talk, "d", [][]int16{of(500, 3*time.Second), of(900, 3*time.Second)}); !errors.Is(err, voices.ErrUnlike) {
+			t.Errorf("more of somebody else: %v", err)
+		}
+		if all, _ := h.Voices(p.ID); len(all) != 2 || h.Identify(ctx, of(500, 3*time.Second)).Name != "Anna" {
+			t.Errorf("what was known of her before is %d voices", len(all))
+		}
+		synctest.Wait()
+		if n := len(h.engine.Kept()); n != 3 {
+			t.Errorf("the service keeps %d prints, want 3", n)
+		}
+		gone := make(chan struct{})
+		h.engine.Gone = func(string) error { <-gone; return nil }
+		before := time.Now()
+		if _, err := h.Learn(ctx, "Carl", "d", voices.Talk, "d", [][]int16{of(700, 3*time.Second), of(100, 3*time.Second)}); !errors.Is(err, voices.ErrUnlike) || time.Since(before) > 0 {
+			t.Errorf("beside a service that forgets nothing: %v after %v", err, time.Since(before))
+		}
+		if _, there := h.Named("Carl"); there {
+			t.Error("a person without a voice stays")
+		}
+		close(gone)
+	})
 }
 
 // What followers are told of stays told while they follow.
