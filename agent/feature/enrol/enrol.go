@@ -147,6 +147,7 @@ func (e *enrol) begin(from feature.Caller, args any) (think.Handled, error) {
 	}
 	if e.now != nil {
 		e.Withdraw(e.now.question)
+		e.cancel() // of a voice that is being looked at nothing is kept
 	}
 	e.now = &lesson{lang: from.Lang, name: name}
 	first := prompts.EnrolBegin
