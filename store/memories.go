@@ -374,7 +374,7 @@ func (v *Vector) fields() []any { return []any{text{&v.MemoryID}, text{&v.Text},
 
 // Vectors lists those that a model has made of the facts of a device with an agent which hold.
 func (t *Memories) Vectors(ctx context.Context, deviceID, agent, model string) ([]Vector, error) {
-	return list[Vector](ctx, t.db.read, "SELECT id, text, vector FROM memories WHERE device_id = $1 AND "+ofAgent+
+	return list[Vector](ctx, t.db.read, "SELECT id, text, vector FROM memories WHERE device_id = $1 AND agent_id = (SELECT id FROM agents WHERE slug = $2)"+
 		" AND kind = 'fact' AND ended_at IS NULL AND vector_of = $3 AND vector IS NOT NULL", deviceID, agent, model)
 }
 
