@@ -198,7 +198,10 @@ func TestWhoIsSpeaking(t *testing.T) {
 		o.LLM = h.llm
 		h.app.cfg.Voice.Identify = config.On
 		h.app.cfg.Agents = map[string]config.Persona{"hers": {Prompt: "default", Text: "You talk to Anna.", People: []string{"anna"}}}
-		h.app.outside.known = memoriesOf(h.t.Context(), h.app)
+		var err error
+		if h.app.outside.known, err = memoriesOf(h.t.Context(), h.app); err != nil {
+			h.t.Fatal(err)
+		}
 		if err := openVoices(h.t.Context(), h.app); err != nil {
 			h.t.Fatal(err)
 		}

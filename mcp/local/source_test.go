@@ -103,6 +103,7 @@ func everything(t *testing.T) local.Options {
 	}
 	return local.Options{
 		Roles: []string{"poet"}, World: local.World{Forecast: forecast, Feeds: feeds, Search: engine}, Music: local.NewMusic(t.TempDir()), Memory: true,
+		Voices: func() bool { return true },
 	}
 }
 
