@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hraban/opus"
@@ -20,6 +21,9 @@ const (
 	dtxBytes          = 2                      // no longer packet says "nothing to hear"
 	pauseFade         = 5                      // ms
 )
+
+// OpusVersion returns the version of libopus, such as 1.3.1.
+func OpusVersion() string { return strings.TrimPrefix(opus.Version(), "libopus ") }
 
 // Coding limits what an encoder spends.
 type Coding struct {

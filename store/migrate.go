@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,17 @@ import (
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
+
+// Schema is the version of the schema of databases that this program writes.
+func Schema() int64 {
+	files, err := migrations.ReadDir("migrations")
+	if err != nil || len(files) == 0 {
+		return 0 // they are in the program
+	}
+	number, _, _ := strings.Cut(files[len(files)-1].Name(), "_") // in the order of their names, as goose wants them
+	n, _ := strconv.ParseInt(number, 10, 64)
+	return n
+}
 
 // dialect reads migrations in the words of an engine.
 type dialect struct {

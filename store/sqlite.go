@@ -21,6 +21,12 @@ import (
 // checkTime limits the check of the whole file at start. Larger files are checked by each backup.
 const checkTime = 250 * time.Millisecond
 
+// SQLiteVersion returns the version of SQLite inside the program, such as 3.50.4.
+func SQLiteVersion() string {
+	v, _, _ := sqlite3.Version()
+	return v
+}
+
 // openSQLite opens the file, which it makes if it is not there, for this server alone.
 func openSQLite(ctx context.Context, o Options) (_ *database, _ func(), err error) {
 	if o.Look {

@@ -51,3 +51,12 @@ func want(t *testing.T, err, expected error) {
 }
 
 func at(minute int) time.Time { return time.Date(2026, 11, 22, 9, minute, 0, 0, time.UTC) }
+
+// TestSchemaNewest: the number that `xiaozhi version --json` names is that of a database that this program has made.
+func TestSchemaNewest(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "xiaozhi.db"))
+	n, err := count(t.Context(), s.db.read, "SELECT MAX(version_id) FROM goose_db_version")
+	if got := Schema(); err != nil || got != int64(n) {
+		t.Errorf("schema %d, but a new database has %d, %v", got, n, err)
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"xiaozhi/internal/doctor"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/version"
 )
 
 const doctorUsage = `usage: xiaozhi doctor [DEVICE] [flags]
@@ -256,7 +257,7 @@ func (v *visit) write(body []byte) error {
 // settings looks at what can be seen while no server runs.
 func (v *visit) settings(ctx context.Context, cfg *config.Config, bad error) (doctor.Level, error) {
 	found := append([]doctor.Finding{doctor.Settings(bad)}, doctor.CheckDisk(v.data, "")...)
-	r := doctor.ReportOf(time.Now(), append(found, doctor.CheckProgram(app.Version)...))
+	r := doctor.ReportOf(time.Now(), append(found, doctor.CheckProgram(version.Number())...))
 	if bad == nil {
 		if kept, err := app.OpenSettings(ctx, cfg, v.data, false); err == nil { // else it looks at what files say
 			cfg = kept.Current()
@@ -267,7 +268,7 @@ func (v *visit) settings(ctx context.Context, cfg *config.Config, bad error) (do
 	switch {
 	case v.bundle != "":
 		var file bytes.Buffer
-		b := doctor.Bundle{Version: app.Version, Settings: cfg.Redacted(), Report: r, Secrets: cfg.Secrets(), Now: time.Now()}
+		b := doctor.Bundle{Version: version.Number(), Settings: cfg.Redacted(), Report: r, Secrets: cfg.Secrets(), Now: time.Now()}
 		if err := b.Write(&file); err != nil {
 			return doctor.Problem, err
 		}

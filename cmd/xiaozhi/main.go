@@ -14,7 +14,6 @@ import (
 	"syscall"
 	_ "time/tzdata" // time zones on machines that have none
 
-	"xiaozhi/internal/app"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/knowledge/apart"
@@ -63,8 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case apart.Command: // the server starts it for each document that it reads
 		return apart.Main(ctx, args, os.Stdin, stdout)
 	case "version", "--version":
-		fmt.Fprintln(stdout, "xiaozhi", app.Version)
-		return 0
+		return versionMain(args, stdout, stderr)
 	case "help", "-h", "--help":
 		fmt.Fprint(stdout, usage())
 		return 0
@@ -77,8 +75,21 @@ func usage() string {
 	var text strings.Builder
 	text.WriteString("usage: xiaozhi COMMAND [flags]\n\n")
 	for _, command := range [][2]string{
-		{"serve", "command/serve"}, {"talk", "command/talk"}, {"tools", "command/tools"}, {"agents", "command/agents"}, {"devices", "command/devices"}, {"user", "command/user"},
-		{"config", "command/config"}, {"secret", "command/secret"}, {"services", "command/services"}, {"models", "command/models"}, {"doctor", "command/doctor"}, {"backup", "command/backup"}, {"restore", "command/restore"}, {"bench", "command/bench"}, {"version", "command/version"},
+		{"serve", "command/serve"},
+		{"talk", "command/talk"},
+		{"tools", "command/tools"},
+		{"agents", "command/agents"},
+		{"devices", "command/devices"},
+		{"user", "command/user"},
+		{"config", "command/config"},
+		{"secret", "command/secret"},
+		{"services", "command/services"},
+		{"models", "command/models"},
+		{"doctor", "command/doctor"},
+		{"backup", "command/backup"},
+		{"restore", "command/restore"},
+		{"bench", "command/bench"},
+		{"version", "command/version"},
 	} {
 		fmt.Fprintf(&text, "  %-9s %s\n", command[0], message.Both(command[1]))
 	}

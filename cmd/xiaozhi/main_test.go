@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"xiaozhi/internal/app"
+	"xiaozhi/internal/version"
 )
 
 func runMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -70,7 +70,7 @@ func TestUsage(t *testing.T) {
 			}
 		}
 	}
-	if code, out, _ := runMain(t, "version"); code != 0 || out != "xiaozhi "+app.Version+"\n" {
+	if code, out, _ := runMain(t, "version"); code != 0 || out != "xiaozhi "+version.Number()+"\n" {
 		t.Errorf("version: exit %d, %q", code, out)
 	}
 }
@@ -212,4 +212,40 @@ func FuzzServeFlags(f *testing.F) {
 			t.Errorf("no reason: %v", err)
 		}
 	})
+}
+
+// TestServeTellsManager: the service manager hears that devices can connect once they can, and that the server stops.
+func TestServeTellsManager(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	heard := func() string {
+		b := make([]byte, 100)
+		n, err := socket.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:n])
+	}
+	bare(t)
+	t.Setenv("NOTIFY_SOCKET", path)
+	t.Chdir(t.TempDir())
+	base, end := servingHere(t, "asr: [openai]")
+	if got := heard(); got != "READY=1" {
+		t.Errorf("heard %q at start", got)
+	}
+	if r, err := http.Get(base + "/healthz"); err != nil {
+		t.Error(err)
+	} else if r.Body.Close(); r.StatusCode != http.StatusOK {
+		t.Errorf("ready, but not well: %s", r.Status)
+	}
+	if code := end(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if got := heard(); got != "STOPPING=1" {
+		t.Errorf("heard %q at the end", got)
+	}
 }

@@ -40,6 +40,7 @@ import (
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/version"
 	"xiaozhi/providers/service"
 	"xiaozhi/store"
 )
@@ -51,7 +52,7 @@ func openConsole(a *App, f *factory, desk *tools.Desk, household *voicespage.Des
 	}
 	backups := newBackupDesk(a)
 	all, err := console.New(console.Parts{
-		Guard: a.web.guard, Zone: a.forces.zone.Location, Version: Version, Explain: explain, Watch: a.options.Collector.Watch, Log: a.log,
+		Guard: a.web.guard, Zone: a.forces.zone.Location, Version: version.Number(), Explain: explain, Watch: a.options.Collector.Watch, Log: a.log,
 		Overview: overview.Options{From: overviewOf{a}, Quiet: quietOf{a}},
 		Setup:    setupOf{a},
 		Talk:     talkOf{a},

@@ -22,6 +22,7 @@ import (
 	"xiaozhi/internal/contact"
 	"xiaozhi/internal/doctor"
 	"xiaozhi/internal/engines"
+	"xiaozhi/internal/version"
 	"xiaozhi/providers/catalog"
 	"xiaozhi/providers/chain"
 	"xiaozhi/providers/service"
@@ -120,7 +121,7 @@ func (a examiner) examine(ctx context.Context, links *doctor.Links) ([]doctor.Fi
 		doctor.CheckStore(a.stored != nil, troubles),
 		doctor.CheckSafety(saidOf(a.seen.dangers)),
 		a.settingsFindings(),
-		doctor.CheckProgram(Version),
+		doctor.CheckProgram(version.Number()),
 	), around
 }
 
@@ -190,7 +191,7 @@ func (a examiner) bundle(found doctor.Report) doctor.Bundle {
 	cfg := a.crew.settings()
 	secrets := slices.Concat(a.cfg.Secrets(), cfg.Secrets(), a.secretFiles())
 	return doctor.Bundle{
-		Version: Version, Settings: cfg.Redacted(), Warnings: a.seen.dangers, Log: wordsInLog.ReplaceAllString(a.seen.tail.Text(), "$1="+contact.Dots),
+		Version: version.Number(), Settings: cfg.Redacted(), Warnings: a.seen.dangers, Log: wordsInLog.ReplaceAllString(a.seen.tail.Text(), "$1="+contact.Dots),
 		Report: found, Contacts: a.seen.devices.Log, Secrets: secrets, Now: time.Now(),
 	}
 }
@@ -226,7 +227,7 @@ func CheckSettings(ctx context.Context, cfg *config.Config, data string) doctor.
 		doctor.CheckDisk(data, ""),
 		doctor.CheckServices(chains),
 		doctor.CheckSafety(saidOf(warnings(cfg, os.Geteuid(), nil))),
-		doctor.CheckProgram(Version),
+		doctor.CheckProgram(version.Number()),
 	)
 	return doctor.ReportOf(begun, found)
 }

@@ -14,6 +14,7 @@ import (
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/doctor"
+	"xiaozhi/internal/version"
 	"xiaozhi/providers"
 )
 
@@ -88,7 +89,7 @@ func TestDoctorOfServer(t *testing.T) {
 			t.Errorf("a secret is shown: %s", line)
 		}
 	}
-	for _, want := range []string{"settings.json", `"version": "` + Version, "a line", `"board": "box<img src=x>"`, "doctor.json"} {
+	for _, want := range []string{"settings.json", `"version": "` + version.Number(), "a line", `"board": "box<img src=x>"`, "doctor.json"} {
 		if !strings.Contains(whole, want) {
 			t.Errorf("no %s in the bundle", want)
 		}

@@ -14,6 +14,7 @@ import (
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/version"
 	"xiaozhi/internal/world"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
@@ -32,7 +33,7 @@ func (a *App) external(ctx context.Context, from secret.Sources) *external.Set {
 	reportFile(ctx, file, from, a.report)
 	fleet := external.NewSet(external.Options{
 		Servers: servers, File: file, Secrets: from,
-		ServerOptions: external.ServerOptions{Version: Version, Log: a.log},
+		ServerOptions: external.ServerOptions{Version: version.Number(), Log: a.log},
 	})
 	// A signal ends the listening first; running replies may still call tools.
 	life := context.WithoutCancel(ctx)
@@ -148,7 +149,7 @@ func (a *App) offers(ctx context.Context) error {
 			Rules: router.Rules{Allow: o.Allow, Deny: o.Deny}, Language: text.TagOf(a.cfg.Server.Language),
 		}
 		offer, err := external.NewOffer(external.OfferOptions{
-			URL: string(o.URL), Version: Version, Log: a.log, Connect: a.gateway.Serving(e),
+			URL: string(o.URL), Version: version.Number(), Log: a.log, Connect: a.gateway.Serving(e),
 		})
 		if err != nil {
 			return fmt.Errorf("tools.offer: %w", err)

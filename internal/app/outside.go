@@ -27,6 +27,7 @@ import (
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/toolcount"
+	"xiaozhi/internal/version"
 	"xiaozhi/knowledge"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
@@ -271,7 +272,7 @@ func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set, fil
 	cfg, who := a.cfg, gatewayAccess(a.cfg)
 	who.Account = programs(a.accounts)
 	o := gateway.Options{
-		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Count: a.outside.counts.Note, Gate: gateOf(cfg), Times: cfg.Tools.Timeouts, Version: Version, Log: a.log, Zone: a.forces.zone.Location,
+		Disabled: !cfg.MCP.Enabled, Access: who, Audit: callsOf(a.accounts), Count: a.outside.counts.Note, Gate: gateOf(cfg), Times: cfg.Tools.Timeouts, Version: version.Number(), Log: a.log, Zone: a.forces.zone.Location,
 		Offer: offer.Options{Assistant: func() string { return a.base().Agent.Name }, Files: files},
 	}
 	if cfg.MCP.AutoRegister {

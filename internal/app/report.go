@@ -21,11 +21,12 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/private"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/version"
 )
 
 // banner tells a person what to type into a device, in both languages.
 func banner(w io.Writer, cfg *config.Config, listeners []net.Listener, app *App) {
-	fmt.Fprintf(w, "xiaozhi %s\n\n", Version)
+	fmt.Fprintf(w, "xiaozhi %s\n\n", version.Number())
 	app.Report(w)
 	fmt.Fprintf(w, "\n%s\n", message.Both("app/ota"))
 	var at []net.Addr

@@ -17,6 +17,7 @@ import (
 
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
+	"xiaozhi/internal/version"
 )
 
 // inOrder checks that parts come one after the other in text.
@@ -71,7 +72,7 @@ func TestBannerAddresses(t *testing.T) {
 		found.Found("ASR", "ears")
 		banner(&out, cfg, []net.Listener{all, one}, &App{report: found})
 		lines := strings.Fields(out.String())
-		inOrder(t, out.String(), "xiaozhi "+Version, "ASR  ears", "OTA URL", "配网页面", want[0], "WebSocket:", want[1])
+		inOrder(t, out.String(), "xiaozhi "+version.Number(), "ASR  ears", "OTA URL", "配网页面", want[0], "WebSocket:", want[1])
 		for _, host := range hosts {
 			if !slices.Contains(lines, "http://"+host+"/xiaozhi/ota/") || !slices.Contains(lines, "ws://"+host+"/xiaozhi/v1/") {
 				t.Errorf("%s is not named in\n%s", host, out.String())

@@ -10,6 +10,7 @@ import (
 	"xiaozhi/console/tools"
 	"xiaozhi/internal/fleet"
 	"xiaozhi/internal/toolcount"
+	"xiaozhi/internal/version"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/external"
@@ -147,7 +148,7 @@ func (t toolsOf) TryServer(ctx context.Context, name string, e external.Entry) (
 	if err != nil {
 		return external.Status{}, 0, err
 	}
-	return external.Try(ctx, name, c, external.ServerOptions{Version: Version, Log: t.log})
+	return external.Try(ctx, name, c, external.ServerOptions{Version: version.Number(), Log: t.log})
 }
 
 // changing are the settings as the pages change them; nil: they cannot be changed.

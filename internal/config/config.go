@@ -15,6 +15,10 @@ import (
 	"xiaozhi/providers"
 )
 
+// Schema is the number of the keys of config.yaml and what they mean. It is raised when a program would read a file of
+// the one before it in another way: when a key goes, or means something else. New keys leave it as it is.
+const Schema = 1
+
 // Config is everything that can be set (docs/configuration.md). It does not change: other settings are another Config.
 type Config struct {
 	Server    Server `koanf:"server"`
