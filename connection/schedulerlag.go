@@ -89,6 +89,7 @@ type SchedulerLag struct {
 
 	busy atomic.Bool
 	late atomic.Int64 // ns
+	done atomic.Uint64
 }
 
 // NewSchedulerLag makes one. limit is how late the process may do what is due,
@@ -110,6 +111,7 @@ func (l *SchedulerLag) Watch(ctx context.Context, devices func() int) {
 		case <-tick.C:
 		}
 		if now := time.Now(); !due.After(now) {
+			l.done.Add(1)
 			l.beat(ctx, &meter, now.Sub(due), own.share(), devices)
 			due = following(due, now)
 		}
@@ -139,6 +141,10 @@ func (l *SchedulerLag) beat(ctx context.Context, meter *lagMeter, late time.Dura
 // Lag returns the lateness that nine in ten of the last 5 s' heartbeats did not
 // exceed; 0 before 5 s are over.
 func (l *SchedulerLag) Lag() time.Duration { return time.Duration(l.late.Load()) }
+
+// Beats returns how many heartbeats there were: it grows all the time while [SchedulerLag.Watch] runs and the process does
+// what is due.
+func (l *SchedulerLag) Beats() uint64 { return l.done.Load() }
 
 // TooBusy reports whether there is no capacity for one device more, beside so many.
 func (l *SchedulerLag) TooBusy(devices int) bool { return l.busy.Load() && devices > fewDevices }

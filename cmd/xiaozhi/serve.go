@@ -12,6 +12,7 @@ import (
 	"xiaozhi/internal/app"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/garbage"
+	"xiaozhi/internal/systemd"
 	"xiaozhi/internal/text/message"
 )
 
@@ -92,7 +93,7 @@ func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 		log.Warn("documents are read by the server itself", "err", err)
 	}
 	program, err := app.Build(ctx, cfg, app.Options{
-		Data: f.data, Program: own, Profiles: f.pprof, Banner: stdout, Terminal: isTerminal(stdout), Log: log, Check: f.check, NoConsoleSettings: f.bare, Collector: garbage.Tune(),
+		Data: f.data, Program: own, Profiles: f.pprof, Banner: stdout, Terminal: isTerminal(stdout), Log: log, Check: f.check, NoConsoleSettings: f.bare, Collector: garbage.Tune(), Manager: systemd.Started(log),
 	})
 	if err != nil {
 		return err

@@ -45,9 +45,11 @@ import (
 	"xiaozhi/internal/lazylog"
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/songs"
+	"xiaozhi/internal/systemd"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/timezone"
+	"xiaozhi/internal/version"
 	"xiaozhi/mcp/device"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/gateway/offer"
@@ -58,9 +60,6 @@ import (
 	"xiaozhi/prompts"
 	"xiaozhi/store"
 )
-
-// Version is the version that the server reports to devices, tools and people.
-const Version = "0.1.0"
 
 // Options configure the program beside its settings.
 type Options struct {
@@ -76,6 +75,7 @@ type Options struct {
 	NoConsoleSettings bool               // what people have set in the console does not count
 	PasswordCost      account.Cost       // of passwords' hashes; zero: as much as account takes
 	Collector         *garbage.Collector // is told while pages are followed; may be nil
+	Manager           *systemd.Manager   // is told when devices can connect, and when it ends; may be nil
 }
 
 // App is the program: it owns everything that is built once and shared by all
@@ -121,6 +121,7 @@ type seen struct {
 type load interface {
 	connection.Load
 	Watch(ctx context.Context, devices func() int)
+	Beats() uint64
 }
 
 // Build makes everything that the settings ask for, and starts nothing that listens.
@@ -290,7 +291,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 	}
 	a.seen.devices.Knows, a.seen.devices.Ours = a.book.Knows, examiner{a}.asksItself
 	a.seen.fleet.SetSources(fleetSources(a))
-	f := &factory{app: a, own: own, files: files, home: homeOf(ctx, a), external: fleet, lists: device.NewListCache(Version), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
+	f := &factory{app: a, own: own, files: files, home: homeOf(ctx, a), external: fleet, lists: device.NewListCache(version.Number()), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
 	seen.spare = f.strangers.spare
 	f.calls = router.Options{Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log}
 	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }, a.crew.roster.Forget, a.seen.devices.Log.Forget, a.seen.devices.Sound.Drop, a.seen.fleet.Forget} {

@@ -29,6 +29,7 @@ type fakeLoad struct{ busy bool }
 func (l *fakeLoad) TooBusy(int) bool                        { return l.busy }
 func (l *fakeLoad) Lag() time.Duration                      { return 50 * time.Millisecond }
 func (l *fakeLoad) Watch(ctx context.Context, _ func() int) { <-ctx.Done() }
+func (l *fakeLoad) Beats() uint64                           { return 0 }
 
 // farewells runs f with a program that answers every text with a second of sound
 // after think, and whose load is given.

@@ -186,13 +186,16 @@ func (a *App) serve(ctx context.Context, listeners []net.Listener, safe ...net.L
 		wg.Go(func() { a.crew.roster.Follow(ctx) })
 	}
 	wg.Go(func() { a.load.Watch(ctx, a.devices.Connected) })
+	wg.Go(func() { a.options.Manager.Watch(ctx, a.load.Beats) })
 	wg.Go(func() { a.seen.doctor.Watch(ctx) })
 	wg.Go(func() { tidy(ctx, a.devices.Connected, debug.FreeOSMemory) })
+	a.options.Manager.Ready()
 	select {
 	case <-ctx.Done():
 		log.Info("shutting down", "drain", drainTime)
 	case err = <-failed:
 	}
+	a.options.Manager.Stopping()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	if e := a.devices.Shutdown(drain); e != nil {

@@ -26,6 +26,8 @@ var rules = []rule{
 	{"internal/text/message", "internal/text", "what people read, by language"},
 	{"internal/private", "internal/text/message", "files that nobody else may change or read"},
 	{"internal/admintoken", "internal/private internal/text/message", "the owner's secret"},
+	{"internal/systemd", "", "what the manager of services is told: it knows no server"},
+	{"internal/version", "", "what this program is"},
 	{"internal/garbage", "", "how often garbage is collected"},
 	{"internal/lru", "", "one bounded cache"},
 	{"internal/nearby", "", "which addresses are at home, and which nobody may have asked"},
