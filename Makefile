@@ -27,7 +27,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME    ?= 10s
 ARGS        ?=
 
-.PHONY: all run build test test-all contract quality e2e check lint fuzz bench gobench vuln phrases journeys pictures budgets conformance clean
+.PHONY: all run build test test-all contract quality e2e check lint fuzz bench gobench vuln phrases journeys pictures budgets conformance release clean
 
 all: build
 
@@ -147,6 +147,9 @@ pictures: ## contact sheets of all pages of the console, for a person to look at
 budgets: ## how heavy and how fast the pages of the console are: the tables of docs/console.md
 	@scripts/packages.sh test
 	@BUDGETS=1 go test -count=1 -v -run '^TestConsoleBudgets$$' ./e2e | grep -v -e '^===' -e '^ *---'
+
+release: ## all that is released, for amd64 and arm64, built twice and tried, into dist/ (docs/install.md); about twenty minutes, as root
+	@scripts/release.sh
 
 phrases: ## render the embedded failure phrases as sound again
 	go run ./providers/local/render

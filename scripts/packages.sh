@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that `make run` or `make test` needs, when root;
+# Installs the Debian packages that `make run`, `make test` or `make release` needs, when root;
 # otherwise says what is missing. Without what is needed to build (or to test)
 # it stops; optional engines are only named.
 set -eu
@@ -11,10 +11,18 @@ databases="postgresql-15" # the tests start one of their own; without it they sa
 browser="chromium-headless-shell"
 sounds="asterisk-core-sounds-en-g722 asterisk-moh-opsound-g722 pocketsphinx-testdata alsa-utils"
 
+# A release is compiled for both architectures, and tried on bare systems and by emulation.
+case "$(dpkg --print-architecture 2>/dev/null || true)" in
+arm64) cross="gcc-x86-64-linux-gnu libc6-dev-amd64-cross" ;;
+*)     cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross" ;;
+esac
+release="pkg-config binutils gcc libc6-dev $cross debian-archive-keyring debootstrap qemu-user-static"
+
 case "${1:-}" in
 run)  needed="$build" optional="$engines" ;;
 test) needed="$build $engines $sounds" optional="$databases $browser" ;;
-*)    echo "usage: $0 run|test" >&2; exit 2 ;;
+release) needed="$release" optional="" ;;
+*)    echo "usage: $0 run|test|release" >&2; exit 2 ;;
 esac
 
 for tool in go gcc; do
