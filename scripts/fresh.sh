@@ -7,27 +7,30 @@
 # installs, and a Debian mirror; the temporary folder, its mounts and its
 # processes are gone afterwards however it ends.
 #
+# With FRESH=package it takes what `make release` has put into dist/ in place of compiler, Go and source: the
+# Debian package is installed into a bare Debian 12 that starts systemd as a machine does
+# (scripts/package-fresh.sh). That takes a minute.
+#
 # MIRROR    the Debian mirror; default: this machine's, else deb.debian.org
-# FRESH     which commands to try: "test run" by default
+# FRESH     which commands to try: "test run" by default, or package
 #
 # Settings of proxies (http_proxy and the like, GOPROXY, GOSUMDB, GONOSUMDB) are passed on.
 # The bare system is kept in .cache/fresh, for the next time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-suite=bookworm
 fresh=${FRESH:-test run}
 port=18765
 fail() { echo "fresh: $*" >&2; exit 1; }
 
-case "$fresh" in test | run | "test run") ;; *) fail "FRESH is test, run, or both" ;; esac
+case "$fresh" in test | run | "test run" | package) ;; *) fail "FRESH is test, run, both, or package" ;; esac
 [ "$(id -u)" = 0 ] || fail "only root can make a bare system / 需要 root"
 
 # All that follows runs in namespaces of its own for mounts and processes, which
 # end with it.
 if [ "${1:-}" != inside ]; then
-	command -v go >/dev/null || fail "go is not installed"
-	command -v git >/dev/null || fail "git is not installed"
+	[ "$fresh" = package ] || command -v go >/dev/null || fail "go is not installed"
+	[ "$fresh" = package ] || command -v git >/dev/null || fail "git is not installed"
 	if ! command -v debootstrap >/dev/null; then
 		DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends debootstrap >/dev/null ||
 			{ apt-get update >/dev/null && apt-get install -y --no-install-recommends debootstrap >/dev/null; }
@@ -49,19 +52,16 @@ if [ "${1:-}" != inside ]; then
 fi
 root=$2
 
-# mirror is the first Debian archive among this machine's sources.
-mirror() {
-	{ cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null || true; } |
-		sed -n -e 's/^deb \(\[[^]]*\] *\)\{0,1\}\([^ ]*\/debian\/\{0,1\}\) .*/\2/p' -e 's/^URIs: *\([^ ]*\/debian\/\{0,1\}\)\( .*\)\{0,1\}$/\1/p' | sed -n 1p
-}
-mirror=${MIRROR:-$(mirror)}
-mirror=${mirror:-http://deb.debian.org/debian}
-
+. scripts/debian.sh
+mirror=$(mirror)
 mkdir -p .cache/fresh
-base=$PWD/.cache/fresh/$suite.tar
+base=$PWD/.cache/fresh/$suite.tar packages=gcc,libc6-dev,make,git,ca-certificates
+if [ "$fresh" = package ]; then
+	base=$PWD/.cache/fresh/$suite-systemd.tar packages=ca-certificates,systemd,systemd-sysv,dbus
+fi
 if [ ! -s "$base" ]; then
 	echo "fresh: making a bare Debian 12 / 正在制作干净的 Debian 12"
-	debootstrap --variant=minbase --include=gcc,libc6-dev,make,git,ca-certificates "$suite" "$root" "$mirror" >"$base.log" 2>&1 ||
+	debootstrap --variant=minbase --include=$packages "$suite" "$root" "$mirror" >"$base.log" 2>&1 ||
 		fail "debootstrap failed, see $base.log"
 	rm -rf "$root"/var/cache/apt/archives/*.deb
 	tar -C "$root" -cf "$base.new" . && mv "$base.new" "$base"
@@ -69,6 +69,11 @@ else
 	tar -C "$root" -xf "$base"
 fi
 chmod 0755 "$root" # the tests run PostgreSQL as its own user
+
+if [ "$fresh" = package ]; then
+	. scripts/package-fresh.sh
+	exit 0
+fi
 
 # Of the host: Go, the names of machines, its mirror, and the modules that it has.
 goroot=$(go env GOROOT) modules=$(go env GOMODCACHE)/cache/download
