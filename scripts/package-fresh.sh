@@ -107,6 +107,21 @@ inside systemctl start xiaozhi
 inside sh -c 'echo "# mine" >>/etc/xiaozhi/config.yaml && before=$(systemctl show xiaozhi -p MainPID --value) && dpkg -i /root/xiaozhi.deb >/dev/null &&
 	grep -q "# mine" /etc/xiaozhi/config.yaml && [ "$before" != "$(systemctl show xiaozhi -p MainPID --value)" ]' || fail "an upgrade lost the settings, or started nothing again"
 till 30 "not ready after the upgrade" systemctl is-active --quiet xiaozhi
+
+echo "fresh: as Home Assistant starts it / Home Assistant 的启动方式"
+inside systemctl stop xiaozhi
+mkdir -p "$root/data"
+tar -xzf dist/xiaozhi_*_homeassistant.tar.gz -C "$root/root" xiaozhi/run.sh
+echo '{"language":"en","timezone":"Europe/Berlin","pairing":"open","log_level":"info","environment":[{"name":"XIAOZHI_SERVER__MAX_DEVICES","value":"7"}]}' >"$root/data/options.json"
+chmod 0600 "$root/data/options.json"
+inside sh /root/xiaozhi/run.sh >"$root/root/app.log" 2>&1 &
+till 30 "the app does not answer" bash -c "$healthy"
+answer=$(ask "what time is it") || { echo "$answer"; cat "$root/root/app.log"; fail "talk with the app failed"; }
+echo "$answer" | grep -q ':[0-9][0-9]' || fail "the app does not tell the time"
+inside sh -c 'test "$(stat -c %u /data/xiaozhi/xiaozhi.db)" = 65532' || fail "the app's data are not the server's"
+inside sh -c 'for p in /proc/[0-9]*; do [ "$(readlink $p/exe)" != /usr/bin/xiaozhi ] || kill -TERM ${p#/proc/}; done'
+wait $! || { cat "$root/root/app.log"; fail "the app did not stop well"; }
+
 inside dpkg --purge xiaozhi
 inside sh -c '! systemctl is-active --quiet xiaozhi && ! test -e /usr/bin/xiaozhi && ! test -e /etc/xiaozhi/config.yaml && test -s /var/lib/private/xiaozhi/xiaozhi.db' ||
 	fail "a purge left the server, or took what people have said"

@@ -191,6 +191,15 @@ images() {
 	"$cache/tools/pack" image -version "$version" -commit "$commit" "${layers[@]}" -oci "$to/xiaozhi_${version}_oci.tar" -docker "$to/xiaozhi_${version}_docker_ARCH.tar"
 }
 
+# app BUILT TO: the folder of the app for Home Assistant, with the packages that it installs.
+app() {
+	local dir=$1/app
+	rm -rf "$dir" && mkdir -p "$dir"
+	cp -r "$1/source/deploy/homeassistant/xiaozhi" "$dir/"
+	cp "$2"/xiaozhi_*.deb "$dir/xiaozhi/"
+	tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu -C "$dir" -c xiaozhi | gzip -n6 >"$2/xiaozhi_${version}_homeassistant.tar.gz"
+}
+
 # inside BUILT ARCH TO: what is inside the program, and what is inside the image (SBOM).
 inside() {
 	local built=$1 arch=$2 to=$3 deb debs=()
@@ -209,6 +218,7 @@ files() {
 		package "$built" "$arch" "$to"
 		inside "$built" "$arch" "$to"
 	done
+	app "$built" "$to"
 	(cd "$to" && sha256sum -- * >../SHA256SUMS.new && mv ../SHA256SUMS.new SHA256SUMS)
 	say "packed in $((SECONDS - began)) s"
 }

@@ -12,6 +12,7 @@ import (
 	"xiaozhi/internal/app"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/garbage"
+	"xiaozhi/internal/homeassistant"
 	"xiaozhi/internal/systemd"
 	"xiaozhi/internal/text/message"
 )
@@ -23,6 +24,7 @@ type serveFlags struct {
 	check  bool
 	pprof  string // address of the profiles; empty: none
 	bare   bool   // without what people have set in the console
+	app    string // options of the app in Home Assistant; empty: none
 }
 
 func parseServe(args []string, stdout, stderr io.Writer) (serveFlags, error) {
@@ -41,6 +43,7 @@ func parseServe(args []string, stdout, stderr io.Writer) (serveFlags, error) {
 	set.BoolVar(&f.check, "check", false, message.Both("command/flag-check"))
 	set.StringVar(&f.pprof, "pprof", "", message.Both("command/flag-pprof"))
 	set.BoolVar(&f.bare, "no-console-settings", false, message.Both("command/flag-no-console-settings"))
+	set.StringVar(&f.app, "homeassistant", "", message.Both("command/flag-homeassistant"))
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -80,7 +83,15 @@ func isTerminal(w io.Writer) bool {
 }
 
 func serveWith(ctx context.Context, f serveFlags, stdout, stderr io.Writer) error {
-	cfg, warnings, err := app.LoadSettings(ctx, config.Options{File: f.config, DataDir: f.data, Env: os.Environ(), Listen: f.listen})
+	env := os.Environ()
+	if f.app != "" {
+		options, err := homeassistant.Environment(f.app)
+		if err != nil {
+			return err
+		}
+		env = append(env, options...) // the later counts
+	}
+	cfg, warnings, err := app.LoadSettings(ctx, config.Options{File: f.config, DataDir: f.data, Env: env, Listen: f.listen})
 	if err != nil {
 		return err
 	}

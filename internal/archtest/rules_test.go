@@ -27,6 +27,7 @@ var rules = []rule{
 	{"internal/private", "internal/text/message", "files that nobody else may change or read"},
 	{"internal/admintoken", "internal/private internal/text/message", "the owner's secret"},
 	{"internal/systemd", "", "what the manager of services is told: it knows no server"},
+	{"internal/homeassistant", "internal/text/message", "what Home Assistant hands over"},
 	{"internal/version", "", "what this program is"},
 	{"internal/garbage", "", "how often garbage is collected"},
 	{"internal/lru", "", "one bounded cache"},
