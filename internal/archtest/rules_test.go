@@ -34,6 +34,7 @@ var rules = []rule{
 	{"internal/nearby", "", "which addresses are at home, and which nobody may have asked"},
 	{"internal/lockout", "internal/lru", "addresses that guess secrets, lines about strangers"},
 	{"internal/idle", "", "work that gives nothing for too long"},
+	{"internal/recur", "internal/text/spoken", "times that come again"},
 	{"internal/wire", "internal/text", "what passes between a device and its conversation"},
 	{"internal/timeline", "internal/text", "what a turn left behind"},
 
@@ -111,6 +112,7 @@ var rules = []rule{
 	{"agent/feature/*", "agent/feature agent/think agent/turn mcp mcp/router providers internal/text/...", "a plug-in knows its host, not the conversation"},
 	{"agent/feature/recall", "memory agent/feature agent/think mcp providers internal/text/...", "what is remembered, told to models"},
 	{"agent/feature/lookup", "agent/feature agent/think mcp/router internal/text/...", "models are told of what they can look up"},
+	{"agent/feature/alarm", "agent/feature agent/think agent/turn internal/recur mcp mcp/router providers internal/text/...", "what is told at a time"},
 	{"agent/feature/mail/storetest", "agent/feature/mail", "the contract that every store of letters meets"},
 	{"agent/feature/enrol", "agent/feature agent/think mcp prompts voices internal/text/...", "a voice that is learned in a conversation"},
 	{"agent/feature/alarm/storetest", "agent/feature/alarm internal/text", "the contract that every store of reminders meets"},
@@ -212,6 +214,6 @@ var libraries = []rule{
 	{"github.com/jackc/pgx", "store internal/postgrestest", "databases are known in one place"},
 	{"github.com/pressly/goose", "store", "databases are known in one place"},
 	{"golang.org/x/crypto", "internal/account internal/sealed internal/doctor", "passwords are hashed in one place, secrets sealed in one, certificates judged by public authorities in one"},
-	{"github.com/teambition/rrule-go", "agent/feature/alarm", "one place computes when something recurs"},
 	{"github.com/ebitengine/purego", "providers/pocketsphinx providers/local providers/sherpa providers/thread", "engines are opened where they are used"},
+	{"github.com/teambition/rrule-go", "internal/recur", "one place computes when something recurs"},
 }

@@ -9,6 +9,7 @@ import (
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/turn"
+	"xiaozhi/internal/recur"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
@@ -325,7 +326,7 @@ func TestBookSleep(t *testing.T) {
 		now := time.Now()
 		for i, r := range []Reminder{
 			{Kind: Timer, Due: now.Add(-2 * time.Hour), Length: time.Minute},
-			{Kind: Alert, Due: now.Add(-5 * time.Hour), Rule: "FREQ=HOURLY", Wall: now.Add(-5 * time.Hour).Format(wallLayout), Zone: "UTC", Text: "Drink"},
+			{Kind: Alert, Due: now.Add(-5 * time.Hour), Rule: "FREQ=HOURLY", Wall: now.Add(-5 * time.Hour).Format(recur.Layout), Zone: "UTC", Text: "Drink"},
 		} {
 			r.ID, r.Device, r.State, r.Lang = fmt.Sprint(i), "a", Armed, text.English
 			if err := store.Add(t.Context(), r); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"xiaozhi/agent/think"
+	"xiaozhi/internal/recur"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/text/spoken"
@@ -103,20 +104,20 @@ func (r Reminder) at(due, now time.Time, zone *time.Location) (Reminder, error) 
 	r.Zone, r.Due = zone.String(), due.Truncate(time.Millisecond)
 	wall := spoken.Wall(due.In(zone))
 	if r.Rule != "" {
-		if o, err := readRule(r.Rule, wall, zone); err != nil || passing(o) > 0 || len(o.Byhour)+len(o.Byminute) > 0 {
+		if !recur.OnDays(r.Rule) {
 			return r, errRecurs
 		}
-		if old, err := time.Parse(wallLayout, r.Wall); err == nil { // the day from which it is counted stays
+		if old, err := time.Parse(recur.Layout, r.Wall); err == nil { // the day from which it is counted stays
 			wall = time.Date(old.Year(), old.Month(), old.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, time.UTC)
 		}
-		r.Wall = wall.Format(wallLayout)
+		r.Wall = wall.Format(recur.Layout)
 		next, ok := r.following(now)
 		if !ok {
-			return r, ErrNever
+			return r, recur.ErrNever
 		}
 		return next, nil
 	}
-	r.Wall = wall.Format(wallLayout)
+	r.Wall = wall.Format(recur.Layout)
 	return r, nil
 }
 
@@ -127,7 +128,7 @@ func refusedMove(err error, words string, lang text.Lang) error {
 		return refuse(lang, "agent/timer-recurs")
 	case errors.Is(err, spoken.ErrPast):
 		return refuse(lang, "agent/timer-past")
-	case errors.Is(err, ErrOften), errors.Is(err, ErrNever), errors.Is(err, ErrRule):
+	case errors.Is(err, recur.ErrOften), errors.Is(err, recur.ErrNever), errors.Is(err, recur.ErrRule):
 		return refusedRule(err, lang)
 	}
 	return refuse(lang, "agent/timer-move-unclear", words)

@@ -13,6 +13,7 @@ import (
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/think"
 	"xiaozhi/agent/turn"
+	"xiaozhi/internal/recur"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/text/spoken"
@@ -65,7 +66,7 @@ func (a *alarms) set(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (thin
 	if t.Reminder {
 		r.Kind, r.Zone = Alert, zone.String()
 		wall := spoken.Wall(t.Due.In(zone))
-		r.Wall = wall.Format(wallLayout)
+		r.Wall = wall.Format(recur.Layout)
 		if t.Repeat != "" {
 			if err := r.repeat(t.Repeat, wall, zone, now); err != nil {
 				return think.Handled{}, refusedRule(err, lang)
@@ -93,25 +94,19 @@ func (a *alarms) set(ctx context.Context, t mcp.TimerArgs, lang text.Lang) (thin
 
 // repeat makes a reminder recur by a rule that begins at wall.
 func (r *Reminder) repeat(rule string, wall time.Time, zone *time.Location, now time.Time) error {
-	wall = first(rule, wall, zone, now)
-	kept, err := normal(rule, wall, zone, now)
+	times, due, err := recur.New(rule, wall, zone, now)
 	if err != nil {
 		return err
 	}
-	r.Rule, r.Wall = kept, wall.Format(wallLayout)
-	next, ok := r.following(now)
-	if !ok {
-		return ErrNever
-	}
-	*r = next
+	r.Rule, r.Wall, r.Due = times.Rule, times.Wall, due
 	return nil
 }
 
 func refusedRule(err error, lang text.Lang) error {
 	switch {
-	case errors.Is(err, ErrOften):
-		return refuse(lang, "agent/timer-often", int(minApart.Minutes()))
-	case errors.Is(err, ErrNever):
+	case errors.Is(err, recur.ErrOften):
+		return refuse(lang, "agent/timer-often", int(recur.MinApart.Minutes()))
+	case errors.Is(err, recur.ErrNever):
 		return refuse(lang, "agent/timer-never")
 	}
 	return refusal{fmt.Errorf("%s: %w", message.In(lang, "agent/timer-rule"), err)}
@@ -144,7 +139,7 @@ func (a *alarms) orAsleep(words string, recurs bool, wait time.Duration, lang te
 
 // repeats returns how a reminder recurs, in words; "": once, or as no words say.
 func (a *alarms) repeats(r Reminder) string {
-	wall, err := time.Parse(wallLayout, r.Wall)
+	wall, err := time.Parse(recur.Layout, r.Wall)
 	if r.Rule == "" || err != nil {
 		return ""
 	}

@@ -3,6 +3,7 @@ package alarm
 import (
 	"time"
 
+	"xiaozhi/internal/recur"
 	"xiaozhi/internal/text"
 )
 
@@ -17,7 +18,7 @@ type Reminder struct {
 	Lang   text.Lang     // in which it is told
 	Due    time.Time     // when it rings, to the millisecond
 	Length time.Duration // of a timer, as it was asked for
-	Wall   string        // of an alert: what the clocks of Zone show when it recurs or is due, as in [wallLayout]
+	Wall   string        // of an alert: what the clocks of Zone show when it recurs or is due, as in [recur.Layout]
 	Zone   string        // of an alert: the IANA name of its time zone
 	Rule   string        // of an alert: how it recurs, as RFC 5545 writes it, without DTSTART; "": once
 	Rang   time.Time     // when telling it began; zero: not yet, or nothing of it was heard
@@ -97,10 +98,41 @@ func (r Reminder) Next(e Event, now time.Time) (next Reminder, ok bool) {
 
 // over returns a reminder that has been told: it waits for the next time, if it recurs.
 func (r Reminder) over(now time.Time) Reminder {
-	if next, ok := r.following(maxTime(now, r.Due)); ok { // the clock may have been set back since it was due
+	if next, ok := r.following(later(now, r.Due)); ok { // the clock may have been set back since it was due
 		next.State = Armed
 		return next
 	}
 	r.State = Told
 	return r
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// times returns when a reminder recurs.
+func (r Reminder) times() recur.Times { return recur.Times{Rule: r.Rule, Wall: r.Wall, Zone: r.Zone} }
+
+// following returns the reminder at the first time after now at which it recurs. ok
+// is false if there is none.
+func (r Reminder) following(now time.Time) (next Reminder, ok bool) {
+	times, due, ok := r.times().Next(now)
+	if ok {
+		r.Wall, r.Due = times.Wall, due
+	}
+	return r, ok
+}
+
+// latest returns a reminder that is due at the last of its times up to now, and how
+// many of them there are, 1000 at most.
+func (r Reminder) latest(now time.Time) (Reminder, int) {
+	if r.State == Snoozed { // it was put off over its own times
+		return r, 1
+	}
+	times, due, n := r.times().Latest(r.Due, now)
+	r.Wall, r.Due = times.Wall, due
+	return r, n
 }

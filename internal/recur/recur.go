@@ -1,4 +1,5 @@
-package alarm
+// Package recur computes when something comes again, by rules of RFC 5545 and the clocks of a zone.
+package recur
 
 import (
 	"errors"
@@ -13,60 +14,77 @@ import (
 	"xiaozhi/internal/text/spoken"
 )
 
-const (
-	wallLayout = "2006-01-02T15:04:05"
+// Layout is how times are written that clocks show.
+const Layout = "2006-01-02T15:04:05"
 
-	maxRule   = 200             // bytes of a rule
-	maxCount  = 1000            // COUNT of a rule
-	horizon   = 9 * 366         // days in which a rule must recur: February 29 comes within eight years
-	minApart  = 5 * time.Minute // between two times of a rule
-	checkedAt = 64              // times of a rule whose distance is checked
+// MinApart is the least time between two times of a rule.
+const MinApart = 5 * time.Minute
+
+const (
+	maxRule   = 200     // bytes of a rule
+	maxCount  = 1000    // COUNT of a rule
+	horizon   = 9 * 366 // days in which a rule must recur: February 29 comes within eight years
+	checkedAt = 64      // times of a rule whose distance is checked
 )
 
 // Errors of a rule.
 var (
 	ErrRule  = errors.New("not a rule of RFC 5545 that this server keeps")
-	ErrOften = fmt.Errorf("a reminder recurs every %d minutes at most", int(minApart.Minutes()))
+	ErrOften = fmt.Errorf("it comes again every %d minutes at most", int(MinApart.Minutes()))
 	ErrNever = errors.New("the rule has no time to come")
 )
 
-// following returns the reminder at the first time after now at which it recurs. ok
-// is false if there is none.
-func (r Reminder) following(now time.Time) (next Reminder, ok bool) {
-	if r.Rule == "" {
-		return r, false
-	}
-	zone, err := time.LoadLocation(r.Zone)
-	if err != nil {
-		return r, false
-	}
-	wall, err := time.Parse(wallLayout, r.Wall)
-	if err != nil {
-		return r, false
-	}
-	wall, due, err := after(r.Rule, wall, zone, now)
-	if err != nil {
-		return r, false
-	}
-	r.Wall, r.Due = wall.Format(wallLayout), due
-	return r, true
+// Times tell when something comes again. The zero value: it comes once.
+type Times struct {
+	Rule string // as RFC 5545 writes it, without DTSTART, in the form in which [New] returns it
+	Wall string // what the clocks of Zone show at one of the times, as in [Layout]
+	Zone string // IANA name
 }
 
-// latest returns a reminder that is due at the last of its times up to now, and how
-// many of them there are, 1000 at most.
-func (r Reminder) latest(now time.Time) (Reminder, int) {
-	n := 1
-	if r.State == Snoozed { // it was put off over its own times
-		return r, n
+// New returns the times of a rule that begins at start, which is what the clocks of zone show, and the first of them after
+// now. Errors are [ErrRule], [ErrOften] and [ErrNever].
+func New(rule string, start time.Time, zone *time.Location, now time.Time) (t Times, due time.Time, err error) {
+	start = first(rule, start, zone, now)
+	kept, err := normal(rule, start, zone, now)
+	if err != nil {
+		return Times{}, due, err
 	}
-	for ; n < maxCount; n++ {
-		next, ok := r.following(r.Due)
-		if !ok || next.Due.After(now) {
+	wall, due, err := after(kept, start, zone, now)
+	return Times{kept, wall.Format(Layout), zone.String()}, due, err
+}
+
+// Next returns the times from the first one after now on, and when that is. ok is false if there is none.
+func (t Times) Next(now time.Time) (next Times, due time.Time, ok bool) {
+	if t.Rule == "" {
+		return t, due, false
+	}
+	zone, err := time.LoadLocation(t.Zone)
+	if err != nil {
+		return t, due, false
+	}
+	wall, err := time.Parse(Layout, t.Wall)
+	if err != nil {
+		return t, due, false
+	}
+	wall, due, err = after(t.Rule, wall, zone, now)
+	if err != nil {
+		return t, due, false
+	}
+	t.Wall = wall.Format(Layout)
+	return t, due, true
+}
+
+// Latest returns the times from the last one up to now on, when that is, and how many there are from due, which is one of
+// them, to it: 1000 at most.
+func (t Times) Latest(due, now time.Time) (last Times, at time.Time, n int) {
+	for n = 1; n < maxCount; n++ {
+		next, later, ok := t.Next(due)
+		if !ok || later.After(now) {
 			break
 		}
-		r = next
+		t, due = next, later
 	}
-	return r, n
+	return t, due, n
 }
 
 // after returns the first time after now of a rule that begins at start, which is on
@@ -137,6 +155,12 @@ func first(rule string, start time.Time, zone *time.Location, now time.Time) tim
 		return wall
 	}
 	return start
+}
+
+// OnDays reports whether a rule tells days alone: the time of day is that at which it begins.
+func OnDays(rule string) bool {
+	o, err := readRule(rule, time.Time{}, time.UTC)
+	return err == nil && passing(o) == 0 && len(o.Byhour)+len(o.Byminute) == 0
 }
 
 // passing returns the step of a rule whose time passes, whatever the clocks show; 0 for others.
@@ -210,7 +234,7 @@ func apart(rule string, start time.Time, zone *time.Location, now time.Time) err
 			return nil
 		case err != nil:
 			return err
-		case next.Sub(due) < minApart:
+		case next.Sub(due) < MinApart:
 			return ErrOften
 		}
 		wall, due = nextWall, next

@@ -1,4 +1,4 @@
-package alarm
+package recur
 
 import (
 	"errors"
@@ -49,7 +49,7 @@ func TestRuleTimes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			start, err := time.Parse(wallLayout, test.start)
+			start, err := time.Parse(Layout, test.start)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,16 +57,16 @@ func TestRuleTimes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := Reminder{Rule: rule, Zone: test.zone, Wall: test.start, Due: now}
+			r, due := Times{rule, test.start, test.zone}, now
 			var got []string
 			for range strings.FieldsSeq(test.want) {
-				next, ok := r.following(r.Due)
+				next, at, ok := r.Next(due)
 				if !ok {
 					got = append(got, "-")
 					break
 				}
-				r = next
-				got = append(got, r.Due.Format(time.RFC3339))
+				r, due = next, at
+				got = append(got, due.Format(time.RFC3339))
 			}
 			if strings.Join(got, " ") != test.want {
 				t.Errorf("%s from %s\n got %s\nwant %s", rule, test.start, strings.Join(got, " "), test.want)
@@ -82,29 +82,14 @@ func TestFirst(t *testing.T) {
 		"FREQ=WEEKLY;INTERVAL=2;BYDAY=TU": "2026-11-24 2026-12-08", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR": "2026-11-23 2026-11-27 2026-12-07", "FREQ=WEEKLY;INTERVAL=2;BYDAY=SA": "2026-11-28 2026-12-12",
 		"FREQ=MONTHLY;INTERVAL=2;BYDAY=1MO": "2026-12-07 2027-02-01", "FREQ=DAILY;INTERVAL=2": "2026-11-23 2026-11-25", "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU;COUNT=2": "2026-11-24 2026-12-08",
 	} {
-		r := Reminder{Kind: Alert, Zone: "UTC"}
 		var got []string
-		err := r.repeat(rule, time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), time.UTC, now)
-		for ok := err == nil; ok && len(got) < len(strings.Fields(want)); r, ok = r.following(r.Due) {
-			got = append(got, r.Due.Format(time.DateOnly))
+		r, due, err := New(rule, time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), time.UTC, now)
+		for ok := err == nil; ok && len(got) < len(strings.Fields(want)); r, due, ok = r.Next(due) {
+			got = append(got, due.Format(time.DateOnly))
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: %v, %v, want %s", rule, got, err, want)
 		}
-	}
-}
-
-// TestLatest: of many times that were missed the last one counts.
-func TestLatest(t *testing.T) {
-	due := time.Date(2026, 11, 18, 7, 0, 0, 0, time.UTC)
-	r := Reminder{State: Missed, Rule: "FREQ=DAILY", Zone: "UTC", Wall: "2026-11-18T07:00:00", Due: due}
-	last, times := r.latest(due.Add(3*24*time.Hour + time.Hour))
-	if times != 4 || !last.Due.Equal(due.Add(3*24*time.Hour)) || last.Wall != "2026-11-21T07:00:00" {
-		t.Errorf("%d times, the last %+v", times, last)
-	}
-	r.State, r.Due = Snoozed, due.Add(-time.Hour)
-	if last, times := r.latest(due.Add(24 * time.Hour)); times != 1 || !last.Due.Equal(r.Due) {
-		t.Errorf("one that was put off: %d times, %+v", times, last)
 	}
 }
 
@@ -140,16 +125,16 @@ func FuzzRule(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r := Reminder{Rule: kept, Zone: zone.String(), Wall: start.Format(wallLayout), Due: now}
+		r, due := Times{kept, start.Format(Layout), zone.String()}, now
 		for range 8 {
-			next, ok := r.following(r.Due)
+			next, at, ok := r.Next(due)
 			if !ok {
 				break
 			}
-			if !next.Due.After(r.Due) {
-				t.Fatalf("%q: %v after %v", kept, next.Due, r.Due)
+			if !at.After(due) {
+				t.Fatalf("%q: %v after %v", kept, at, due)
 			}
-			r = next
+			r, due = next, at
 		}
 	})
 }
