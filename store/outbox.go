@@ -115,17 +115,17 @@ type ParcelPick struct {
 
 // Next returns what a device shall be told next: the highest rank first, then what is due first. [ErrNotFound]: nothing is due.
 func (t *Outbox) Next(ctx context.Context, pick ParcelPick) (Parcel, error) {
-	now, pressing := t.db.clock().UnixMilli(), "(rank > 0 OR (at_once AND at > $4))"
+	now, pressing := t.db.clock().UnixMilli(), "(rank > 0 OR (at_once AND at > $6))"
 	switch {
 	case pick.Any:
-		pressing = "(at > $4 OR TRUE)"
+		pressing = "(at > $6 OR TRUE)"
 	case !pick.Pressing:
 		pressing = "NOT " + pressing
 	}
 	kinds := "'" + strings.Join(pick.Kinds, "', '") + "'" // names of this program
 	return first[Parcel](ctx, t.db.read, selectParcel+" WHERE device_id = $1 AND state = 'waiting' AND due_at <= $2 AND COALESCE(not_before, 0) <= $3 AND "+
-		pressing+" AND (ends_at IS NULL OR ends_at > $5) AND rank >= $6 AND kind IN ("+kinds+") ORDER BY rank DESC, due_at, at, id LIMIT 1",
-		pick.DeviceID, now, now, pick.Fresh.UnixMilli(), now, pick.Least)
+		"(ends_at IS NULL OR ends_at > $4) AND rank >= $5 AND kind IN ("+kinds+") AND "+pressing+" ORDER BY rank DESC, due_at, at, id LIMIT 1",
+		pick.DeviceID, now, now, now, pick.Least, pick.Fresh.UnixMilli())
 }
 
 // Due returns when the next of what waits for a device and may not be told yet may be, with its rank. The zero time: nothing does.
