@@ -52,6 +52,7 @@ func say(t *testing.T, s *Store, device string) {
 	failed, err := s.Outbox.Add(ctx, []Parcel{parcel}, OutboxBounds{9, 9})
 	want(t, errors.Join(append(failed, err)...), nil)
 	want(t, s.Memories.Write(ctx, MemoryChange{DeviceID: device, Agent: "a", Add: []Memory{{ID: device, Kind: FactMemory, Text: word(2), At: at(1)}}}), nil)
+	want(t, s.Routines.Put(ctx, Routine{ID: device, Source: "voice", DeviceID: device, Body: word(2), State: word(1)}), nil)
 	_, err = s.Devices.Edit(ctx, device, func(d *Device) error { d.Overrides = word(3); return nil })
 	want(t, err, nil)
 	_, err = s.db.now.ExecContext(ctx, "INSERT INTO recordings (turn_id, side, path, ms, bytes, ends_at) VALUES ($1, 'user', $2, 1, 1, 1)", device+"-c-000001", "a/"+device+".ogg")
@@ -114,7 +115,7 @@ func TestForgetPostgres(t *testing.T) {
 	if paths, err := s.Forget(t.Context(), "m"); err != nil || len(paths) != 1 {
 		t.Errorf("%v %v", paths, err)
 	}
-	for _, table := range []string{"devices", "conversations", "turns", "messages", "tool_calls", "reminders", "recordings", "device_states", "outbox", "memories"} {
+	for _, table := range []string{"devices", "conversations", "turns", "messages", "tool_calls", "reminders", "recordings", "device_states", "outbox", "memories", "routines"} {
 		if n, err := count(t.Context(), s.db.read, "SELECT COUNT(*) FROM "+table); n != 0 || err != nil {
 			t.Errorf("%s: %d %v", table, n, err)
 		}

@@ -134,3 +134,45 @@ func (t *Reminders) Forget(ctx context.Context, deviceID string) error {
 	_, err := t.db.exec(ctx, "DELETE FROM reminders WHERE device_id = $1", deviceID)
 	return err
 }
+
+// Routine is something that is done at times, or when something happens.
+type Routine struct {
+	ID       string
+	Source   string // file, voice or api
+	DeviceID string // with which it goes; "": with none
+	Body     string // JSON
+	State    string // JSON
+	Hash     string // of the token of its hook
+	ByID     string // of the account of who has made it; "": of nobody
+	ByName   string
+	At       time.Time
+}
+
+const routineColumns = "id, source, device_id, body, state, token_hash, by_id, by_name, at"
+
+func (r *Routine) fields() []any {
+	return []any{
+		text{&r.ID}, text{&r.Source}, maybe{&r.DeviceID}, text{&r.Body}, text{&r.State}, maybe{&r.Hash}, maybe{&r.ByID}, maybe{&r.ByName}, stamp{&r.At},
+	}
+}
+
+// Routines is the table of routines.
+type Routines struct{ db *database }
+
+// Put keeps a routine in place of the one of its id. The error is [ErrNotFound] if its device is not known.
+func (t *Routines) Put(ctx context.Context, r Routine) error {
+	r.At = orNow(r.At, t.db.clock)
+	_, err := t.db.exec(ctx, insert("routines", routineColumns)+" ON CONFLICT (id) DO UPDATE SET "+replace(routineColumns), r.fields()...)
+	return err
+}
+
+// List returns all routines.
+func (t *Routines) List(ctx context.Context) ([]Routine, error) {
+	return list[Routine](ctx, t.db.read, "SELECT "+routineColumns+" FROM routines ORDER BY id")
+}
+
+// Delete forgets a routine; it is no error if there is none.
+func (t *Routines) Delete(ctx context.Context, id string) error {
+	_, err := t.db.exec(ctx, "DELETE FROM routines WHERE id = $1", id)
+	return err
+}

@@ -159,3 +159,28 @@ func allOf(t *testing.T) fstest.MapFS {
 	delete(files, "99999_next.sql")
 	return files
 }
+
+// TestRoutines: a routine is kept in place of what it was, and goes with its device.
+func TestRoutines(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		addDevice(t, s, "m")
+		want(t, s.Routines.Put(ctx, Routine{ID: "a", Source: "voice", DeviceID: "n", Body: "{}", State: "{}"}), ErrNotFound)
+		first := Routine{ID: "a", Source: "voice", DeviceID: "m", Body: "{}", State: "{}", At: at(1)}
+		now := Routine{ID: "a", Source: "voice", DeviceID: "m", Body: `{"to":"m"}`, State: `{"runs":1}`, Hash: "h", ByID: "1", ByName: "ann", At: at(1)}
+		for _, r := range []Routine{first, now, {ID: "b", Source: "file", Body: "{}", State: "{}", At: at(2)}, {ID: "c", Source: "api", Body: "{}", State: "{}", At: at(3)}} {
+			want(t, s.Routines.Put(ctx, r), nil)
+		}
+		want(t, s.Routines.Delete(ctx, "c"), nil)
+		want(t, s.Routines.Delete(ctx, "c"), nil)
+		all, err := s.Routines.List(ctx)
+		if err != nil || len(all) != 2 || all[0] != now || all[1].ID != "b" {
+			t.Errorf("%+v %v", all, err)
+		}
+		_, err = s.Forget(ctx, "m")
+		want(t, err, nil)
+		if all, err := s.Routines.List(ctx); err != nil || len(all) != 1 || all[0].ID != "b" {
+			t.Errorf("%+v %v", all, err)
+		}
+	})
+}

@@ -79,6 +79,7 @@ type Tables struct {
 	Settings      *Settings
 	Secrets       *Secrets
 	Switches      *Switches
+	Routines      *Routines
 	Audit         *Audit
 }
 
@@ -122,7 +123,7 @@ func tablesOf(db *database) Tables {
 		Devices: &Devices{db}, Reminders: &Reminders{db}, Outbox: &Outbox{db}, Memories: &Memories{db}, Documents: &Documents{db},
 		Conversations: &Conversations{db}, Turns: &Turns{db}, Talks: &Talks{db}, Recordings: &Recordings{db},
 		People: &People{db}, Users: &Users{db}, Sessions: &Sessions{db}, Invites: &Invites{db}, APITokens: &APITokens{db},
-		Agents: &Agents{db}, Settings: &Settings{db}, Secrets: &Secrets{db}, Switches: &Switches{db}, Audit: &Audit{db},
+		Agents: &Agents{db}, Settings: &Settings{db}, Secrets: &Secrets{db}, Switches: &Switches{db}, Routines: &Routines{db}, Audit: &Audit{db},
 	}
 }
 

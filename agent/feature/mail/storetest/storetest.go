@@ -207,7 +207,7 @@ func bounds(t *testing.T, s mail.Store) {
 // dedupes: a device gets one letter with a key, also when that is over.
 func dedupes(t *testing.T, s mail.Store) {
 	keyed := func(id, device string) mail.Letter {
-		return letter(id, device, func(l *mail.Letter) { l.Key = "routine/1" })
+		return letter(id, device, func(l *mail.Letter) { l.Key = "morning 1" })
 	}
 	failed, err := s.Add(t.Context(), []mail.Letter{keyed("a", "kitchen"), keyed("b", "hall"), letter("c", "kitchen", nil)}, wide)
 	if err = errors.Join(append(failed, err)...); err != nil {
