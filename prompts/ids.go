@@ -70,6 +70,10 @@ const (
 	RoutineCancelled = "routine_cancelled" // {name}
 	RoutineNote      = "routine_note"      // {prompt}; for the model, not for the ear
 	RoutineFailed    = "routine_failed"    // {what}
+	RoutineNone      = "routine_none"
+	RoutineList      = "routine_list"  // {routines}
+	RoutineWhich     = "routine_which" // {routines}
+	RoutineAsleep    = "routine_asleep"
 
 	EarlierTalk = "earlier_talk" // {dialogue}, {words}; for the model, not for the ear
 
@@ -136,7 +140,8 @@ func IDs() []string {
 		FillerLong, UnknownTool, ToolFailed,
 		LateFailure, LateUnknown, ConsentAsk, ConsentNo, ConsentVoice, ConsentOthers, EnrolName, EnrolBegin, EnrolSecond, EnrolThird, EnrolShort, EnrolQuiet, EnrolDone, EnrolOther, EnrolConsole, EnrolUnlike, EnrolFailed,
 		EnrolStopped, EnrolOff, JobDone, JobNote, JobLost,
-		QuietUntil, QuietOn, QuietOff, QuietHouse, RoutineSet, RoutineCancelled, RoutineNote, RoutineFailed, EarlierTalk,
+		QuietUntil, QuietOn, QuietOff, QuietHouse, RoutineSet, RoutineCancelled, RoutineNote, RoutineFailed,
+		RoutineNone, RoutineList, RoutineWhich, RoutineAsleep, EarlierTalk,
 		Forgotten, RoleChanged, RoleBack,
 		Remembered, RememberedAlready, MemoryNone, MemoryList, MemoryForgot, MemoryForgotAll, MemoryForgetsLater, MemoryUnknown, MemoryOff,
 		TimerSet, ReminderSet, ReminderRepeats, ReminderAsleep, TimerDue, ReminderDue, AlarmLate, AlarmMissed, TimerCancelled,

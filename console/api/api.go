@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"xiaozhi/agent/feature"
@@ -16,6 +17,8 @@ import (
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/lockout"
+	"xiaozhi/internal/routine"
 	"xiaozhi/internal/sender"
 	"xiaozhi/internal/text/message"
 )
@@ -42,16 +45,20 @@ type Options struct {
 	Fleet   Fleet
 	Letters Letters
 	Sender  *sender.Sender
-	Find    func(id string) (remote.Device, error)               // a connected device, or [directory.ErrNotConnected]
-	ID      func(typed string) string                            // the one spelling of a device's id
-	Owner   func(ctx context.Context, id string) (string, error) // id of the account of a device; "": nobody's
-	Chains  func(ctx context.Context, whole bool) (any, error)   // how the services are; not whole: without what they have said
+
+	Routines Routines
+
+	Find   func(id string) (remote.Device, error)               // a connected device, or [directory.ErrNotConnected]
+	ID     func(typed string) string                            // the one spelling of a device's id
+	Owner  func(ctx context.Context, id string) (string, error) // id of the account of a device; "": nobody's
+	Chains func(ctx context.Context, whole bool) (any, error)   // how the services are; not whole: without what they have said
 }
 
 type api struct {
 	Options
 	within time.Duration // of one write of a stream
 	pace   *access.Pace
+	hooks  *lockout.Guesses // of tokens
 }
 
 // Routes returns the routes, with who may ask them.
@@ -60,7 +67,7 @@ func Routes(o Options) []access.Route {
 }
 
 func newAPI(o Options) *api {
-	return &api{Options: o, within: writeTime, pace: access.NewPace()}
+	return &api{Options: o, within: writeTime, pace: access.NewPace(), hooks: lockout.New()}
 }
 
 func (a *api) routes() []access.Route {
@@ -79,7 +86,7 @@ func (a *api) routes() []access.Route {
 	events := of("GET /api/v1/devices/events", look, a.events)
 	events.Use = access.Stream
 	const one = "/api/v1/devices/{id}"
-	return append(a.letterRoutes(), []access.Route{
+	return slices.Concat(a.letterRoutes(), a.routineRoutes(), []access.Route{
 		of("GET /api/v1/openapi.yaml", all, describe),
 		of("GET /api/v1/services", all, a.services),
 		of("GET /api/v1/devices", look, a.devices), events,
@@ -90,7 +97,7 @@ func (a *api) routes() []access.Route {
 		of("POST "+one+"/ask", act, a.acting("device.ask", a.ask)),
 		of("POST "+one+"/listen", act, a.acting("device.listen", a.listen)),
 		of("POST "+one+"/stop", act, a.acting("device.stop", a.stop)),
-	}...)
+	})
 }
 
 // describe gives the description of all routes.
@@ -157,6 +164,12 @@ func failures() []failure {
 		{sender.ErrLang, http.StatusBadRequest, "api/language", "api/language"},
 		{fleet.ErrNobody, http.StatusNotFound, "api/nobody", "api/nobody"},
 		{fleet.ErrSeveral, http.StatusConflict, "api/several", "api/several"},
+		{routine.ErrNone, http.StatusNotFound, "routine/none", "routine/none"},
+		{routine.ErrFile, http.StatusConflict, "routine/file", "routine/file"},
+		{routine.ErrDevice, http.StatusConflict, "routine/device", "routine/device"},
+		{routine.ErrMany, http.StatusConflict, "routine/full", "routine/full"},
+		{routine.ErrOften, http.StatusTooManyRequests, "routine/often-run", "routine/often-run"},
+		{errHook, http.StatusUnauthorized, "routine/hook-token", "routine/hook-token"},
 		{errState, http.StatusBadRequest, "api/state", "api/state"},
 		{errBody, http.StatusBadRequest, "api/body", "api/body"},
 		{errWait, http.StatusBadRequest, "api/wait", "api/wait"},
@@ -189,6 +202,7 @@ var (
 	errBody = errors.New("the body is not as it should be")
 	errWait = errors.New("it cannot be waited for so long")
 
+	errHook  = errors.New("there is no such hook, or its token is another one")
 	errState = errors.New("there is no such state")
 )
 

@@ -113,6 +113,11 @@ func (o office) Withdraw(ctx context.Context, id string) (mail.Letter, error) {
 
 // rig serves the routes behind no guard, but to one person.
 func rig(t *testing.T, p account.Person) (*devices, func(pattern, body string) *httptest.ResponseRecorder, http.Handler) {
+	return rigWith(t, p, nil)
+}
+
+// rigWith is rig with routines.
+func rigWith(t *testing.T, p account.Person, routines Routines) (*devices, func(pattern, body string) *httptest.ResponseRecorder, http.Handler) {
 	t.Helper()
 	at := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 	all := &devices{all: []fleet.Device{
@@ -130,7 +135,7 @@ func rig(t *testing.T, p account.Person) (*devices, func(pattern, body string) *
 				return nil
 			},
 		}),
-		Guard: access.New(access.Options{Log: slog.New(slog.DiscardHandler)}), Fleet: all, Letters: letters, ID: strings.ToLower,
+		Guard: access.New(access.Options{Log: slog.New(slog.DiscardHandler)}), Fleet: all, Letters: letters, Routines: routines, ID: strings.ToLower,
 		Owner: func(context.Context, string) (string, error) { return "", nil },
 		Find: func(id string) (remote.Device, error) {
 			if id == "b" {

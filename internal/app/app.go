@@ -20,6 +20,7 @@ import (
 
 	"xiaozhi/agent"
 	"xiaozhi/agent/feature/mail"
+	"xiaozhi/agent/feature/routines"
 	"xiaozhi/agent/record"
 	"xiaozhi/connection"
 	"xiaozhi/connection/camera"
@@ -248,7 +249,9 @@ func (a *App) assemble(ctx context.Context) error {
 	if err := openQuiet(ctx, a); err != nil {
 		return err
 	}
-	o.Features = learnsVoices(ctx, a, features(book, a.outside.letters, library, a.outside.known, quietSwitch{a}))
+	a.outside.routines = routinesOf(ctx, a)
+	all := append(features(book, a.outside.letters, library, a.outside.known, quietSwitch{a}), routines.Feature{Book: a.outside.routines})
+	o.Features = learnsVoices(ctx, a, all)
 	a.life.atEnd(o.Devices.Close)
 	if err := o.Devices.Punctual(); err != nil {
 		a.log.Debug("frames are sent by Go's timers", "err", err)
@@ -292,7 +295,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 	a.seen.devices.Knows, a.seen.devices.Ours = a.book.Knows, examiner{a}.asksItself
 	a.seen.fleet.SetSources(fleetSources(a))
 	f := &factory{app: a, own: own, files: files, home: homeOf(ctx, a), external: fleet, lists: device.NewListCache(version.Number()), things: iot.NewCache(cfg.Server.MaxDevices), strangers: newStrangers()}
-	seen.spare = f.strangers.spare
+	seen.spare, a.outside.here = f.strangers.spare, toolsOf{a, f}.here
 	f.calls = router.Options{Words: cfg.MCP.Transcripts, Describe: seen.Describe, Log: a.log}
 	for _, drop := range []func(string){o.Devices.Forget, f.lists.Forget, f.things.Forget, a.outside.calls.Forget, func(id string) { a.devices.Forget(id) }, a.crew.roster.Forget, a.seen.devices.Log.Forget, a.seen.devices.Sound.Drop, a.seen.fleet.Forget} {
 		a.forgetting.also(atOnce(drop))

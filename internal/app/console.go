@@ -129,9 +129,14 @@ func (w pageWatcher) deviceCalled(id string) {
 
 func (w pageWatcher) TranscriptChanged(id string) { w.console.Changed(devices.OneTopic, id) }
 
-// letterChanged tells open pages that what a device is to be told has another fate.
+// letterChanged tells open pages, and routines, that what a device is to be told has another fate.
 func letterChanged(a *App) func(mail.Letter) {
-	return func(l mail.Letter) { a.web.console.Changed(devices.OneTopic, l.Device) }
+	return func(l mail.Letter) {
+		a.web.console.Changed(devices.OneTopic, l.Device)
+		if l.Fate != mail.Queued && a.outside.routines != nil {
+			a.outside.routines.Told(l.Device, l.Key, l.Fate.Over())
+		}
+	}
 }
 
 // explain says to people why something was not done; "": it is not for them.

@@ -72,6 +72,9 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 			kept.call(rec)
 		}
 	}
+	if !s.Private {
+		limits.Ended = ran(a, s.DeviceID)
+	}
 	limits.Log = a.log.With("device_id", s.DeviceID, "session_id", s.SessionID)
 	seen, talk := watched(a, s), a.seen.fleet.Talk(s.DeviceID)
 	options = seen.Options(options)

@@ -69,5 +69,5 @@ func languagesAhead(configured string) []text.Lang {
 // that can be changed to. config.Load has seen that the services can be made.
 func localTools(cfg *config.Config, roles []string) (local.Options, error) {
 	services, _, err := world.Services(cfg.Tools)
-	return local.Options{Roles: roles, World: services, Quiet: true, Memory: cfg.Store.Driver != "none"}, err
+	return local.Options{Roles: roles, World: services, Quiet: true, Routines: true, Memory: cfg.Store.Driver != "none"}, err
 }

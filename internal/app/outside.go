@@ -23,6 +23,7 @@ import (
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/fleet"
 	"xiaozhi/internal/quiet"
+	"xiaozhi/internal/routine"
 	"xiaozhi/internal/sender"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
@@ -55,6 +56,9 @@ type outside struct {
 	sender  *sender.Sender          // by which several devices are told something; set before devices connect
 	given   func(name string) bool  // whether a device, connected or not, is called so
 	all     func() []identity.Known // devices, connected or not
+	here    func() *router.Router   // makes a router of the tools that need no device; set before devices connect
+
+	routines *routine.Book // what is done at times and after events; set before devices connect
 }
 
 func newOutside() outside {
@@ -361,8 +365,8 @@ func gatewayAccess(c *config.Config) gateway.Access {
 // forPrograms are the routes by which programs see devices and services, and have devices say something.
 func forPrograms(a *App, owner func(ctx context.Context, id string) (string, error)) []access.Route {
 	now := condition{a}
-	return api.Routes(api.Options{
-		Guard: a.web.guard, Fleet: a.seen.fleet, Letters: a.outside.letters, Sender: a.outside.sender, ID: identity.ParseID, Owner: owner,
+	routes := api.Routes(api.Options{
+		Guard: a.web.guard, Fleet: a.seen.fleet, Letters: a.outside.letters, Sender: a.outside.sender, Routines: a.outside.routines, ID: identity.ParseID, Owner: owner,
 		Find: func(id string) (remote.Device, error) { return a.outside.devices.Find(id) },
 		Chains: func(_ context.Context, whole bool) (any, error) {
 			all := now.chains()
@@ -376,6 +380,12 @@ func forPrograms(a *App, owner func(ctx context.Context, id string) (string, err
 			return all, nil
 		},
 	})
+	for i, r := range routes {
+		if r.For == access.Bearers {
+			routes[i].Handler = a.web.told(r.Handler)
+		}
+	}
+	return routes
 }
 
 // fleetSources tell what this server knows of devices.

@@ -24,6 +24,7 @@ import (
 	papers "xiaozhi/console/documents"
 	memorypages "xiaozhi/console/memories"
 	"xiaozhi/internal/access"
+	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/documents"
 	"xiaozhi/internal/engines"
@@ -32,17 +33,23 @@ import (
 	"xiaozhi/internal/memories"
 	"xiaozhi/internal/persons"
 	"xiaozhi/internal/quiet"
+	"xiaozhi/internal/routine"
+	"xiaozhi/internal/routine/perform"
+	"xiaozhi/internal/routine/stored"
 	"xiaozhi/internal/sender"
 	"xiaozhi/internal/songs"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/uptime"
 	"xiaozhi/internal/wire"
 	"xiaozhi/knowledge"
+	"xiaozhi/mcp"
 	"xiaozhi/mcp/local"
+	"xiaozhi/mcp/router"
 	"xiaozhi/memory"
 	"xiaozhi/memory/hosted"
 	"xiaozhi/memory/mem0"
 	"xiaozhi/memory/memobase"
+	"xiaozhi/prompts"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
 	"xiaozhi/store"
@@ -405,6 +412,69 @@ const untilSwitchedOff = 30 * 24 * time.Hour
 // owner returns the key of a device's reminders. A stranger has none.
 func owner(s wire.Session) (key string, known bool) { return s.DeviceID, !s.Unknown }
 
+// routinesOf makes the book of routines. They are kept in a database, or end with the program if there is none.
+func routinesOf(ctx context.Context, a *App) *routine.Book {
+	var book *routine.Book
+	o := routine.Options{
+		Folder: filepath.Join(a.options.Data, "routines"), Variable: os.LookupEnv, NewID: store.NewID, Log: a.log,
+		Zone: func(to string) *time.Location { return zoneOf(a, idOf(a.cfg, to)) },
+		Doer: perform.New(perform.Options{
+			Sender: a.outside.sender, Texts: func() *prompts.Set { return a.forces.now.Load().options.Prompts }, People: peopleOf(a.accounts),
+			Find: func(id string) (perform.Device, error) { return a.outside.devices.Find(id) },
+			Here: func() *router.Router { return a.outside.here() },
+			Told: func(device, key string, over bool) { book.Told(device, key, over) },
+		}),
+	}
+	if a.stored != nil {
+		o.Store = stored.New(a.stored.Routines, onceKnown)
+	}
+	book = routine.New(ctx, o)
+	a.life.atEnd(book.Close)
+	a.forgetting.also(book.Forget)
+	a.life.early(func() error { return book.Start(context.WithoutCancel(ctx)) })
+	return book
+}
+
+// idOf returns the id of the device that an address names, or what it is.
+func idOf(cfg *config.Config, to string) string {
+	for id, d := range cfg.Devices.ByID {
+		if d.Name != "" && strings.EqualFold(d.Name, to) {
+			return id
+		}
+	}
+	return identity.ParseID(to)
+}
+
+// peopleOf lists who may use the server now; nil: there are no accounts.
+func peopleOf(s *account.Service) func(ctx context.Context) ([]account.Person, error) {
+	if s == nil {
+		return nil
+	}
+	return func(ctx context.Context) (people []account.Person, err error) {
+		all, err := s.Users(ctx)
+		for _, u := range all {
+			if u.DisabledAt.IsZero() {
+				people = append(people, account.Person{ID: u.ID, Name: u.Name, Role: u.Role})
+			}
+		}
+		return people, err
+	}
+}
+
+// ran tells the routines that a tool has run on a device, "" none.
+func ran(a *App, device string) func(router.Record, string) {
+	return func(rec router.Record, result string) {
+		if a.outside.routines == nil || rec.Started.IsZero() {
+			return
+		}
+		e := routine.Event{Tool: rec.Tool, Source: rec.Source, Device: device, Failed: rec.Outcome == mcp.ActionTypeError.String(), Text: result}
+		if device != "" {
+			e.Name = a.outside.named(device)
+		}
+		a.outside.routines.Happened(e)
+	}
+}
+
 // storedReminders keeps reminders in a database.
 type storedReminders struct{ table *store.Reminders }
 
@@ -418,8 +488,13 @@ const (
 
 // Add commits a reminder. It waits for the record of its device for 3 s.
 func (s storedReminders) Add(ctx context.Context, r alarm.Reminder) error {
+	return onceKnown(ctx, func() error { return s.table.Add(ctx, toRow(r)) })
+}
+
+// onceKnown keeps something of a device. It waits for the record of the device for 3 s.
+func onceKnown(ctx context.Context, keep func() error) error {
 	for until := time.Now().Add(deviceComes); ; {
-		err := s.table.Add(ctx, toRow(r))
+		err := keep()
 		if !errors.Is(err, store.ErrNotFound) || time.Now().After(until) {
 			return err
 		}

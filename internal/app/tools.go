@@ -76,6 +76,7 @@ func (k keptTools) GetAvailableTools() []mcp.Tool { return k.tools }
 // here makes a router of the tools that need no device. It must be closed.
 func (t toolsOf) here() *router.Router {
 	limits := t.factory.limits()
+	limits.Ended = ran(t.App, "")
 	limits.Record = func(rec router.Record) {
 		t.outside.counts.Note(rec)
 		if t.stored != nil {

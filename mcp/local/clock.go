@@ -164,6 +164,36 @@ func endQuiet(context.Context, map[string]any) mcp.ActionResponse {
 	return handOver(mcp.HandlerQuiet, mcp.QuietArgs{})
 }
 
+// setRoutine asks the conversation to have something done at times. repeat is as in setReminder.
+func (c clock) setRoutine(ctx context.Context, arguments map[string]any) mcp.ActionResponse {
+	when, repeat := strings.TrimSpace(textArg(arguments, "when")), strings.TrimSpace(textArg(arguments, "repeat"))
+	if repeat != "" && !strings.Contains(repeat, "=") {
+		when, repeat = strings.TrimSpace(repeat+" "+when), ""
+	}
+	_, rule, err := spoken.When(when, c.today(ctx))
+	switch {
+	case !readable(ctx, when):
+		err = errNotISO
+	case err == nil && rule != "" && repeat != "":
+		repeat = "" // the words say it
+	}
+	if err != nil {
+		return badTime(ctx, when, err)
+	}
+	return handOver(mcp.HandlerRoutine, mcp.RoutineArgs{Action: mcp.RoutineSet, When: when, Repeat: repeat, Prompt: strings.TrimSpace(textArg(arguments, "what"))})
+}
+
+// listRoutines asks the conversation what is done at times.
+func listRoutines(context.Context, map[string]any) mcp.ActionResponse {
+	return handOver(mcp.HandlerRoutine, mcp.RoutineArgs{Action: mcp.RoutineList})
+}
+
+// cancelRoutine asks the conversation to have something done no more.
+func cancelRoutine(_ context.Context, arguments map[string]any) mcp.ActionResponse {
+	all, _ := arguments["all"].(bool)
+	return handOver(mcp.HandlerRoutine, mcp.RoutineArgs{Action: mcp.RoutineCancel, Name: strings.TrimSpace(textArg(arguments, "name")), All: all})
+}
+
 // errNotISO says that a time is in words of a language whose times nobody here can read.
 var errNotISO = errors.New("not in the form of ISO 8601")
 

@@ -83,6 +83,10 @@ func registry(o Options) []entry {
 		{name: "be_quiet", stream: "quiet", runs: control, handler: c.beQuiet, off: !o.Quiet},
 		{name: "end_quiet", stream: "quiet", runs: control, handler: endQuiet, off: !o.Quiet},
 
+		{name: "set_routine", stream: "routine", runs: control, handler: c.setRoutine, off: !o.Routines},
+		{name: "list_routines", stream: "routine", runs: control, handler: listRoutines, readOnly: true, off: !o.Routines},
+		{name: "cancel_routine", stream: "routine", runs: control, handler: cancelRoutine, off: !o.Routines},
+
 		{name: "play_music", stream: "music", runs: control, handler: p.playMusic, when: lacksPlayer, off: noMusic, schema: withoutURL(o.URLs && o.Streams != nil)},
 		{name: "list_music", stream: "music", runs: wait, handler: p.listMusic, readOnly: true, when: lacksPlayer, off: noMusic},
 		{name: "stop_music", stream: "music", runs: control, handler: playerControl(mcp.MusicStop), when: lacksPlayer, off: noMusic},

@@ -61,13 +61,14 @@ func (p Prepared) By() []string { return p.verdict.By }
 // Options set limits. The zero value works.
 type Options struct {
 	Rules
-	Kinds    map[string]mcp.Kind // overrides, tool name patterns (path.Match) to kind
-	Jobs     []string            // patterns of jobs, as mcp.Fits reads them
-	Times    Times               // limits of calls that the settings set
-	Words    bool                // records and the log show the arguments of calls, which hold what was said
-	Record   func(Record)        // gets the record of each call, from its goroutine; nil: none
-	Describe Describe            // looks at the pictures in results of queries; nil: the model gets none
-	Log      *slog.Logger        // nil: discarded
+	Kinds    map[string]mcp.Kind  // overrides, tool name patterns (path.Match) to kind
+	Jobs     []string             // patterns of jobs, as mcp.Fits reads them
+	Times    Times                // limits of calls that the settings set
+	Words    bool                 // records and the log show the arguments of calls, which hold what was said
+	Ended    func(Record, string) // gets the record of each call with what it has brought, from its goroutine; nil: none
+	Record   func(Record)         // gets the record of each call, from its goroutine; nil: none
+	Describe Describe             // looks at the pictures in results of queries; nil: the model gets none
+	Log      *slog.Logger         // nil: discarded
 }
 
 // maxKnown bounds the warnings that a router remembers to have given.

@@ -320,4 +320,7 @@ func (j *job) record(r mcp.ActionResponse) {
 	if rt.options.Record != nil {
 		rt.options.Record(rec)
 	}
+	if rt.options.Ended != nil {
+		rt.options.Ended(rec, mcp.ResultText(r))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/spoken"
 	"xiaozhi/providers"
 )
@@ -135,4 +136,14 @@ func (r request) task(in intent) string {
 		return before + what
 	}
 	return strings.TrimSpace(before + " " + what)
+}
+
+// withoutNote returns what is to be done now, of the note by which a routine is begun; else the words as they are.
+func (b *Brain) withoutNote(said string) string {
+	for _, lang := range []text.Lang{text.Chinese, text.English} {
+		if what, is := strings.CutPrefix(said, b.say(phraseRoutine, lang, "prompt", "")); is {
+			return what
+		}
+	}
+	return said
 }

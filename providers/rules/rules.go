@@ -160,6 +160,7 @@ const (
 	phraseHello           = "rules_hello"            // {name}
 	phraseThanks          = "rules_thanks"           //
 	phraseWho             = "rules_who"              // {name}
+	phraseRoutine         = "routine_note"           // {prompt}
 	phraseDone            = "rules_done"             //
 	phraseFailed          = "rules_failed"           // {reason}
 	phraseFailedPlain     = "rules_failed_plain"     //

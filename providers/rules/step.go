@@ -35,6 +35,7 @@ func (b *Brain) step(req providers.LLMRequest, s scope) (providers.Delta, bool) 
 	if !ok {
 		return providers.Delta{}, false
 	}
+	t.said = b.withoutNote(t.said)
 	zone := cmp.Or(req.Zone, b.options.Zone)
 	in, understood := intent{}, false
 	own := text.Lang(req.Language).IsOwn() // 止めて is not for the Chinese rules, and "halt" not for the English ones

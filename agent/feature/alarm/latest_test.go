@@ -19,7 +19,6 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-
 func zoneOf(tb testing.TB, name string) *time.Location {
 	tb.Helper()
 	zone, err := time.LoadLocation(name)
