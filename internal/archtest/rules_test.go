@@ -114,7 +114,7 @@ var rules = []rule{
 	{"agent/feature/lookup", "agent/feature agent/think mcp/router internal/text/...", "models are told of what they can look up"},
 	{"agent/feature/alarm", "agent/feature agent/think agent/turn internal/recur mcp mcp/router providers internal/text/...", "what is told at a time"},
 	{"agent/feature/routines", "agent/feature agent/think internal/recur internal/routine mcp internal/text/...", "routines by voice"},
-	{"agent/feature/mail/storetest", "agent/feature/mail", "the contract that every store of letters meets"},
+	{"agent/feature/mail/storetest", "agent/feature/mail agent/feature internal/text", "the contract that every store of letters meets"},
 	{"agent/feature/enrol", "agent/feature agent/think mcp prompts voices internal/text/...", "a voice that is learned in a conversation"},
 	{"agent/feature/alarm/storetest", "agent/feature/alarm internal/text", "the contract that every store of reminders meets"},
 	{"agent/record", "agent/... mcp/... audio providers voices", "a recording knows the contracts of a conversation only"},

@@ -19,8 +19,7 @@ type box struct {
 	device string
 	lanes  [3]*lane
 
-	at    time.Time // when it looks again for letters; zero: somebody says so. On the conversation's goroutine
-	asked *question // that waits for an answer; nil: none. On the conversation's goroutine
+	at time.Time // when it looks again for letters; zero: somebody says so. On the conversation's goroutine
 
 	next atomic.Int64 // when the next letter is due for which the channel is kept open, in Unix milliseconds; 0: none is
 
@@ -45,7 +44,6 @@ func newBox(h feature.Host, f *Office, device string) *box {
 
 // question is a letter that was asked, and is not answered yet.
 type question struct {
-	lane  *lane
 	was   Letter    // as it is kept
 	id    uint64    // of its announcement
 	until time.Time // when nobody waits for an answer any more
@@ -63,17 +61,22 @@ func (b *box) Expects(now time.Time) bool {
 
 // Deadline returns when it looks again for letters, or gives up to wait for an answer.
 func (b *box) Deadline() time.Time {
-	if b.asked != nil && (b.at.IsZero() || b.asked.until.Before(b.at)) {
-		return b.asked.until
+	at := b.at
+	for _, l := range b.lanes {
+		if q := l.asked; q != nil && (at.IsZero() || q.until.Before(at)) {
+			at = q.until
+		}
 	}
-	return b.at
+	return at
 }
 
 // Tick looks for letters.
 func (b *box) Tick(now time.Time) {
-	if q := b.asked; q != nil && !now.Before(q.until) {
-		b.Withdraw(q.id)
-		b.closeQuestion(Heard, "")
+	for _, l := range b.lanes {
+		if q := l.asked; q != nil && !now.Before(q.until) {
+			b.Withdraw(q.id)
+			l.closeQuestion(Heard, "")
+		}
 	}
 	if !b.at.IsZero() && !now.Before(b.at) {
 		b.at = time.Time{}
@@ -87,10 +90,10 @@ func (b *box) Detach() feature.State {
 	b.gone = true
 	b.mu.Unlock()
 	b.office.left(b)
-	if b.asked != nil {
-		b.closeQuestion(Heard, "")
-	}
 	for _, l := range b.lanes {
+		if l.asked != nil {
+			l.closeQuestion(Heard, "")
+		}
 		l.restore()
 	}
 	return nil
@@ -147,6 +150,9 @@ func (b *box) settle(ctx context.Context, was, now Letter) {
 	if _, err := b.office.change(ctx, was, now); err != nil {
 		b.office.o.Log.Error("what became of a message is not kept", "device_id", b.device, "id", was.ID, "fate", now.Fate, "err", err)
 	}
+	if now.Fate == Queued && b.isGone() { // the device may be there again, and have looked before
+		b.office.nudge(b.device)
+	}
 }
 
 // announcement is a letter as the conversation tells it. begun is set when it does.
@@ -181,26 +187,11 @@ func (b *box) begin(ctx context.Context, was Letter) error {
 	return err
 }
 
-// awaitAnswer keeps that a question was heard, and waits for what is said to it.
-func (b *box) awaitAnswer(in *lane, was Letter, heard int, id uint64) {
-	now := was
-	now.Heard = heard
-	b.asked = &question{lane: in, was: now, id: id, until: time.Now().Add(answerIn)}
-	b.office.run(storeLimit, func(ctx context.Context) { b.settle(ctx, was, now) })
-}
-
 // answered takes what was said to a question.
-func (b *box) answered(l Letter, a feature.Answer) {
-	if q := b.asked; q != nil && q.was.ID == l.ID {
-		b.closeQuestion(Answered, text.Cut(a.Words, maxAnswer))
+func (b *box) answered(letter Letter, a feature.Answer) {
+	for _, l := range b.lanes {
+		if q := l.asked; q != nil && q.was.ID == letter.ID {
+			l.closeQuestion(Answered, text.Cut(a.Words, maxAnswer))
+		}
 	}
-}
-
-// closeQuestion ends the wait for an answer.
-func (b *box) closeQuestion(fate Fate, answer string) {
-	q := b.asked
-	b.asked = nil
-	now := q.was
-	now.Fate, now.Answer, now.Begun = fate, answer, false
-	q.lane.finish(q.was, now)
 }

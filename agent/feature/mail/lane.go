@@ -20,13 +20,15 @@ const (
 	laneTelling                   // a letter is with the conversation
 )
 
-// lane has letters of a box told, one after the other. box.mu guards what is below pick.
+// lane has letters of a box told, one after the other. box.mu guards what is below asked.
 type lane struct {
-	box  *box
-	pick Pick
+	box   *box
+	pick  Pick
+	asked *question // that waits for an answer; nil: none. On the conversation's goroutine
 
 	state laneState
 	more  bool         // something has come while it was fetching or telling
+	told  bool         // it was telling since it found nothing last
 	open  Letter       // of laneTelling
 	begun *atomic.Bool // whether open is being told; nil: none was
 }
@@ -45,6 +47,17 @@ func (l *lane) nudge() {
 		l.box.office.run(l.limit(), l.fetch)
 	default:
 		l.more = true
+	}
+}
+
+// overtaken has the lane of ordinary letters look for those that were pressing, until they had waited too long behind another one.
+func (l *lane) overtaken() {
+	l.box.mu.Lock()
+	told := l.told
+	l.told = false
+	l.box.mu.Unlock()
+	if told && l.pick.Pressing {
+		l.box.lanes[ordinary].nudge()
 	}
 }
 
@@ -70,6 +83,14 @@ func (l *lane) rest() (done bool) {
 	return true
 }
 
+// fail ends the look for letters until it looks again after a while: the store has failed.
+func (l *lane) fail(err error) {
+	l.box.mu.Lock()
+	l.state, l.more = laneIdle, false
+	l.box.mu.Unlock()
+	l.box.failed(err)
+}
+
 // fetch takes the next letter, which is delivered from then on, and gives it to the conversation.
 func (l *lane) fetch(ctx context.Context) {
 	b := l.box
@@ -78,6 +99,7 @@ func (l *lane) fetch(ctx context.Context) {
 		pick.Loud = b.Quiet()
 		was, err := b.office.o.Store.First(ctx, pick)
 		if errors.Is(err, ErrNoLetter) {
+			l.overtaken()
 			b.plan(ctx)
 			if l.rest() {
 				return
@@ -85,8 +107,7 @@ func (l *lane) fetch(ctx context.Context) {
 			continue
 		}
 		if err != nil {
-			l.rest()
-			b.failed(err)
+			l.fail(err)
 			return
 		}
 		if l.take(ctx, was) {
@@ -110,8 +131,7 @@ func (l *lane) take(ctx context.Context, was Letter) (done bool) {
 	now.Begun = was.Kind == Play // it is begun by the player
 	taken, err := b.office.change(ctx, was, now)
 	if err != nil {
-		l.rest()
-		b.failed(err)
+		l.fail(err)
 		return true
 	}
 	if taken {
@@ -234,10 +254,27 @@ func (l *lane) done(was Letter, told feature.Told, begun bool, id uint64) {
 		l.box.look(later)
 	}
 	if was.Kind == Ask && now.Fate == Heard && !l.box.isGone() {
-		l.box.awaitAnswer(l, was, heard, id)
+		l.awaitAnswer(was, heard, id)
 		return
 	}
 	l.finish(was, now)
+}
+
+// awaitAnswer keeps that a question was heard, and waits for what is said to it.
+func (l *lane) awaitAnswer(was Letter, heard int, id uint64) {
+	b, now := l.box, was
+	now.Heard = heard
+	l.asked = &question{was: now, id: id, until: time.Now().Add(answerIn)}
+	b.office.run(storeLimit, func(ctx context.Context) { b.settle(ctx, was, now) })
+}
+
+// closeQuestion ends the wait for an answer.
+func (l *lane) closeQuestion(fate Fate, answer string) {
+	q := l.asked
+	l.asked = nil
+	now := q.was
+	now.Fate, now.Answer, now.Begun = fate, answer, false
+	l.finish(q.was, now)
 }
 
 // finish commits what has become of the letter that is open, and looks for the next.
@@ -245,7 +282,7 @@ func (l *lane) finish(was, now Letter) {
 	b := l.box
 	b.mu.Lock()
 	gone := b.gone
-	if l.open = (Letter{}); !gone {
+	if l.open, l.told = (Letter{}), true; !gone {
 		l.state = laneFetching
 	}
 	b.mu.Unlock()
