@@ -253,7 +253,7 @@ func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := opened(t, &kept{all: map[string]Routine{}}, &doer{})
 		set := func(device string) error {
-			_, _, err := b.Add(t.Context(), Routine{Source: ByVoice, Device: device, Definition: Definition{To: device, When: "every day at 8", Say: "hi"}})
+			_, _, err := b.Add(t.Context(), Routine{Source: ByVoice, Device: device, Definition: Definition{To: device, On: &On{Hook: true}, Say: "hi"}})
 			return err
 		}
 		for range maxDevice {
@@ -265,7 +265,7 @@ func TestBounds(t *testing.T) {
 			t.Error(err)
 		}
 		for len(b.List()) < maxAll {
-			add(t, b, Definition{To: "hall", When: "every day at 8", Say: "hi"})
+			add(t, b, Definition{To: "hall", On: &On{Hook: true}, Say: "hi"})
 		}
 		if err := set("kitchen"); !errors.Is(err, ErrMany) {
 			t.Error(err)
