@@ -12,6 +12,7 @@ import (
 	"xiaozhi/audio/stream"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
+	"xiaozhi/internal/routine"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/version"
@@ -33,7 +34,7 @@ func (a *App) external(ctx context.Context, from secret.Sources) *external.Set {
 	reportFile(ctx, file, from, a.report)
 	fleet := external.NewSet(external.Options{
 		Servers: servers, File: file, Secrets: from,
-		ServerOptions: external.ServerOptions{Version: version.Number(), Log: a.log},
+		ServerOptions: external.ServerOptions{Version: version.Number(), Log: a.log, Watch: watchOf(a)},
 	})
 	// A signal ends the listening first; running replies may still call tools.
 	life := context.WithoutCancel(ctx)
@@ -67,6 +68,19 @@ func musicOf(ctx context.Context, a *App, cfg *config.Config) *world.Library {
 	playing, stop := context.WithCancel(context.WithoutCancel(ctx)) // replies are played out after a signal
 	a.life.atEnd(stop)
 	return world.NewLibrary(playing, cfg.Tools.Music, a.options.Data, stream.Options{Log: a.log})
+}
+
+// watchOf tells routines of resources of other people's servers that have changed.
+func watchOf(a *App) external.Watch {
+	if a.outside.routines == nil {
+		return external.Watch{}
+	}
+	return external.Watch{
+		Wanted: func(server string) []string { return a.outside.routines.Resources()[server] },
+		Changed: func(server, uri, text string) {
+			a.outside.routines.Happened(routine.Event{Server: server, Resource: uri, Text: text})
+		},
+	}
 }
 
 // externalServers returns the configs of the servers that are switched on.

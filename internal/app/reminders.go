@@ -416,6 +416,11 @@ func owner(s wire.Session) (key string, known bool) { return s.DeviceID, !s.Unkn
 func routinesOf(ctx context.Context, a *App) *routine.Book {
 	var book *routine.Book
 	o := routine.Options{
+		Waits: func() {
+			if a.forces.servers != nil {
+				a.forces.servers.Rewatch()
+			}
+		},
 		Folder: filepath.Join(a.options.Data, "routines"), Variable: os.LookupEnv, NewID: store.NewID, Log: a.log,
 		Zone: func(to string) *time.Location { return zoneOf(a, idOf(a.cfg, to)) },
 		Doer: perform.New(perform.Options{

@@ -113,6 +113,10 @@ door:
   to: all
   on: {hook: true, token: 0123456789abcdef}
   tool: {name: self.lamp, arguments: {to: "{event}"}, say: true}
+gate:
+  to: all
+  on: {server: home, resource: "home://gate"}
+  say: "The gate is {event}."
 `
 	if err := os.MkdirAll(filepath.Join(data, "routines"), 0o700); err != nil {
 		t.Fatal(err)
@@ -140,7 +144,15 @@ door:
 		if !strings.Contains(said, "The lamp says it is blue") || strings.Count(said, "it is blue") != 2 {
 			t.Errorf("it says %q", said)
 		}
-		time.Sleep(40 * time.Second)
+		resources := watchOf(h.app)
+		if got := resources.Wanted("home"); len(got) != 1 || got[0] != "home://gate" || resources.Wanted("shop") != nil {
+			t.Errorf("it waits for %v", got)
+		}
+		resources.Changed("home", "home://gate", "open")
+		if got := answers(ctx, t, d, ""); got != "The gate is open." {
+			t.Errorf("it says %q", got)
+		}
+		time.Sleep(50 * time.Second)
 		if got := answers(ctx, t, d, ""); got != "It is midnight, and cold." {
 			t.Errorf("it says %q", got)
 		}
@@ -148,13 +160,13 @@ door:
 		if note := h.llm.Asked(); len(note) != 2 || !strings.Contains(note[0].Request.Messages[len(note[0].Request.Messages)-1].Content, "How warm is it?") {
 			t.Errorf("the model was asked %+v", note)
 		}
-		for id, want := range map[string]routine.Outcome{"morning": routine.Done, "lit": routine.Done, "door": routine.Done} {
+		for id, want := range map[string]routine.Outcome{"morning": routine.Done, "lit": routine.Done, "door": routine.Done, "gate": routine.Done} {
 			if r, err := h.app.outside.routines.Find(id); err != nil || r.Outcome != want {
 				t.Errorf("%s: %+v, %v", id, r.State, err)
 			}
 		}
 		l, err := h.app.outside.letters.Last(ctx, kitchen, 9)
-		if err != nil || len(l) != 3 || l[0].Source != "routine" || l[0].Fate != mail.Heard {
+		if err != nil || len(l) != 4 || l[0].Source != "routine" || l[0].Fate != mail.Heard {
 			t.Errorf("%+v, %v", l, err)
 		}
 	})

@@ -157,12 +157,15 @@ func (f *folder) load(path, name string) (map[string]Routine, error) {
 	return found, err
 }
 
+// goType is how the decoder names the place of a key that there is not.
+var goType = regexp.MustCompile(` (in|into) (type )?[a-z]+\.[A-Z]\w*`)
+
 // decode reads definitions by their names, with the lines at which they begin.
 func decode(data []byte) (all map[string]Definition, lines map[string]int, err error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&all); err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil, err
+		return nil, nil, errors.New(goType.ReplaceAllString(err.Error(), ""))
 	}
 	var root yaml.Node
 	lines = map[string]int{}

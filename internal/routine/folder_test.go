@@ -75,7 +75,7 @@ func TestFiles(t *testing.T) {
 		write("h.yaml", "", 0o600)
 		write(".hidden.yaml", "x: [", 0o600)
 		time.Sleep(lookFiles + time.Second)
-		problems("b.yaml: yaml: unmarshal errors: line 2: ", "b.yaml: morning stands in", "c.yaml: line 1, Night Owl", "d.yaml: ", "e.yaml: line 1, short",
+		problems("b.yaml: yaml: unmarshal errors: line 2: field too not found", "b.yaml: morning stands in", "c.yaml: line 1, Night Owl", "d.yaml: ", "e.yaml: line 1, short",
 			"f.yaml: the file is larger", "g.yaml: ", "a.yaml: noon: when")
 		time.Sleep(10 * time.Minute)
 		if got := d.taken(); got != "morning 01 00:20" {

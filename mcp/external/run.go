@@ -125,6 +125,7 @@ func (s *Server) attempt(ctx context.Context) error {
 	if !s.calls.open(live) {
 		return errNotConnected
 	}
+	live.wg.Go(func() { s.watcher.run(ctx, live) })
 	return s.serve(ctx, live, strings.TrimSpace(text.Cut(it.Name, 100)+" "+text.Cut(it.Version, 100)))
 }
 

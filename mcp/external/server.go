@@ -27,6 +27,7 @@ type ServerOptions struct {
 	Version string       // ours, for clientInfo
 	Environ []string     // of which programs inherit the harmless part; nil means os.Environ
 	Log     *slog.Logger // nil: discarded
+	Watch   Watch        // resources that somebody waits for
 
 	changed func()                                                               // told of each change of a server; nil: nobody is
 	rand    func() float64                                                       // 0 to 1; nil means math/rand
@@ -51,6 +52,7 @@ type Server struct {
 	messages  logLimiter // for its log
 	condition condition
 	life      life
+	watcher   *watcher
 }
 
 // NewServer makes the server of a config. It does nothing before Start.
@@ -93,6 +95,8 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 		// it has no say in what is sent again.
 		options.MultiRoundTrip = &sdk.MultiRoundTripOptions{Disabled: true}
 	}
+	s.watcher = newWatcher(o.Watch, s)
+	s.watcher.listen(options)
 	s.dialling.peer = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: o.Version}, options)
 	return s
 }
