@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 )
 
 // greeting is an answer to initialize.
@@ -24,7 +25,7 @@ type puppet struct {
 	// deafAfter is the method whose answer is the last thing it does.
 	deafAfter string
 
-	opened int // connections so far
+	opened atomic.Int32 // connections so far
 }
 
 // server is a Server that the puppet serves.
@@ -32,7 +33,7 @@ func (p *puppet) server(o ServerOptions) *Server {
 	s := newServer("puppet", Config{}, o)
 	s.dialling.ways = Config{Transport: Stdio}.ways()
 	s.dialling.open = func(context.Context, way) (*line, error) {
-		p.opened++
+		p.opened.Add(1)
 		ours, theirs := net.Pipe()
 		done := make(chan struct{})
 		go func() {

@@ -194,8 +194,8 @@ func TestFrozenServer(t *testing.T) {
 		}
 		log.has(t, errSilent.Error())
 		later(2*time.Second + discoverTime)
-		if !s.HasTool("a") || p.opened != 2 {
-			t.Errorf("it was opened %d times", p.opened)
+		if !s.HasTool("a") || p.opened.Load() != 2 {
+			t.Errorf("it was opened %d times", p.opened.Load())
 		}
 	})
 }
@@ -214,12 +214,12 @@ func TestBusyServer(t *testing.T) {
 		if _, err := s.CallTool(ctx, "a", nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 30*time.Minute {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		if p.opened != 1 {
-			t.Errorf("it was opened %d times", p.opened)
+		if p.opened.Load() != 1 {
+			t.Errorf("it was opened %d times", p.opened.Load())
 		}
 		later(pingPause*(pingFailures+1) + pingLimit)
-		if p.opened != 2 {
-			t.Errorf("a frozen server was opened %d times", p.opened)
+		if p.opened.Load() != 2 {
+			t.Errorf("a frozen server was opened %d times", p.opened.Load())
 		}
 	})
 }
@@ -231,8 +231,8 @@ func TestPingUnknown(t *testing.T) {
 		s := p.server(ServerOptions{})
 		running(t, s)
 		later(10 * time.Minute)
-		if !s.IsReady() || p.opened != 1 {
-			t.Errorf("ready %v, opened %d times", s.IsReady(), p.opened)
+		if !s.IsReady() || p.opened.Load() != 1 {
+			t.Errorf("ready %v, opened %d times", s.IsReady(), p.opened.Load())
 		}
 	})
 }
@@ -247,8 +247,8 @@ func TestSilentOnUnknownMethods(t *testing.T) {
 			t.Fatal("it cannot be ready before server/discover is given up")
 		}
 		later(discoverTime)
-		if !s.HasTool("a") || p.opened != 1 {
-			t.Errorf("tools %q, opened %d times", names(s), p.opened)
+		if !s.HasTool("a") || p.opened.Load() != 1 {
+			t.Errorf("tools %q, opened %d times", names(s), p.opened.Load())
 		}
 	})
 }
@@ -260,15 +260,15 @@ func TestStrictOnUnknownMethods(t *testing.T) {
 		p := &puppet{answers: map[string]string{"initialize": greeting, "tools/list": `{"tools":[{"name":"a"}]}`, "server/discover": "hang up"}}
 		s := p.server(ServerOptions{})
 		running(t, s)
-		if !s.HasTool("a") || p.opened != 2 {
-			t.Fatalf("tools %q, opened %d times", names(s), p.opened)
+		if !s.HasTool("a") || p.opened.Load() != 2 {
+			t.Fatalf("tools %q, opened %d times", names(s), p.opened.Load())
 		}
 		if err := s.ResetConnection(); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if !s.HasTool("a") || p.opened != 3 {
-			t.Errorf("tools %q, opened %d times", names(s), p.opened)
+		if !s.HasTool("a") || p.opened.Load() != 3 {
+			t.Errorf("tools %q, opened %d times", names(s), p.opened.Load())
 		}
 	})
 }
@@ -308,8 +308,8 @@ func TestForeignShapes(t *testing.T) {
 		if _, err := s.CallTool(t.Context(), "d", nil); !reported(err, "no power") {
 			t.Errorf("d: %v", err)
 		}
-		if !s.IsReady() || p.opened != 1 {
-			t.Errorf("the session did not live: opened %d times", p.opened)
+		if !s.IsReady() || p.opened.Load() != 1 {
+			t.Errorf("the session did not live: opened %d times", p.opened.Load())
 		}
 		log.has(t, "mcp message dropped", "mcp server tool list does not end", "mcp server tools left out")
 	})
