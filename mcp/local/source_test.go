@@ -102,9 +102,16 @@ func everything(t *testing.T) local.Options {
 		t.Fatal(err)
 	}
 	return local.Options{
-		Roles: []string{"poet"}, World: local.World{Forecast: forecast, Feeds: feeds, Search: engine}, Music: local.NewMusic(t.TempDir()), Memory: true,
-		Voices: func() bool { return true },
+		Roles: []string{"poet"}, World: local.World{Forecast: forecast, Feeds: feeds, Search: engine}, Music: local.NewMusic(t.TempDir()), Memory: true, Quiet: true, Routines: true,
+		Documents: noDocuments{}, Voices: func() bool { return true },
 	}
+}
+
+// noDocuments has nothing that could be found.
+type noDocuments struct{}
+
+func (noDocuments) Find(context.Context, string, string, int) ([]local.Passage, error) {
+	return nil, nil
 }
 
 // TestRegistry: every tool of this server is complete, described in both
