@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"net/url"
 	"path"
 	"slices"
@@ -55,6 +56,9 @@ type Config struct {
 	Trust   bool                // tools that say nothing of what they destroy run without the user's yes
 	Legacy  bool                // begin with initialize, never with server/discover
 
+	ClientID, ClientSecret string   // of a login by OAuth, registered by hand; "": one is registered when it is needed
+	Scopes                 []string // of such a login, beside those that the server names
+
 	Defaults bool // accept a form that the server asks a person to fill in, if its defaults are enough; else it is not told that we answer
 }
 
@@ -81,6 +85,11 @@ type Entry struct {
 	Timeout  Text                `json:"timeout"`
 	Trust    bool                `json:"trust"`
 	Protocol string              `json:"protocol"`
+
+	ClientID         Text     `json:"client_id"` // of a login by OAuth that was registered by hand
+	ClientSecret     Text     `json:"client_secret"`
+	ClientSecretFile string   `json:"client_secret_file"`
+	Scopes           []string `json:"scopes"`
 
 	Elicitation string `json:"elicitation"` // of its questions: decline, which "" means, or defaults
 
@@ -109,6 +118,7 @@ func (e Entry) Config() (Config, error) {
 		Command: e.program(), Args: texts(e.Args), Env: textMap(e.Env), Dir: e.Cwd,
 		URL:     e.address(),
 		Headers: textMap(e.Headers), Allow: e.Allow, Deny: e.Deny, Kinds: e.Kinds, Trust: e.Trust,
+		ClientID: string(e.ClientID), ClientSecret: string(e.ClientSecret), Scopes: e.Scopes,
 	}
 	var errs []error
 	var err error
@@ -188,6 +198,9 @@ func (c Config) check() error {
 	if err != nil || u.Host == "" || u.Opaque != "" {
 		return errAddress
 	}
+	if c.ClientSecret != "" && c.ClientID == "" {
+		return errors.New("client_secret: there is no client_id that it belongs to")
+	}
 	if !slices.Contains(schemes, u.Scheme) {
 		return fmt.Errorf("url: the type %s wants an address that begins with %s://", c.Transport, strings.Join(schemes, ":// or "))
 	}
@@ -231,6 +244,16 @@ func parseTimeout(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("timeout: %q is no time such as 30s, at most %v", text, maxTimeout)
 	}
 	return d, nil
+}
+
+// logsIn reports whether the server may ask for a login: what the entry sends itself counts before.
+func (c Config) logsIn() bool {
+	for name := range c.Headers {
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			return false
+		}
+	}
+	return c.Transport == HTTP || c.Transport == SSE
 }
 
 // LogValue shows where a server is, without what may be secret.

@@ -152,7 +152,10 @@ func (e *Entry) expand(lookup func(string) (string, bool)) error {
 			return ""
 		})
 	}
-	for _, text := range []*string{&e.Command, &e.Cwd, &e.URL, &e.BaseURL, &e.ServerURL, &e.HTTPURL, &e.URLFile} {
+	for _, text := range []*Text{&e.ClientID, &e.ClientSecret} {
+		*text = Text(fill(string(*text)))
+	}
+	for _, text := range []*string{&e.Command, &e.Cwd, &e.URL, &e.BaseURL, &e.ServerURL, &e.HTTPURL, &e.URLFile, &e.ClientSecretFile} {
 		*text = fill(*text)
 	}
 	for _, m := range []map[string]string{e.EnvFile, e.HeadersFile} {
@@ -210,6 +213,8 @@ func (e *Entry) fill(ctx context.Context, from secret.Sources) error {
 		value, _, err := from.Sent(ctx, text, file, e.address())
 		return value, err
 	})
+	value, _, err := from.Sent(ctx, string(e.ClientSecret), e.ClientSecretFile, e.address())
+	e.ClientSecret = Text(found("client_secret", value, err))
 	return errors.Join(errs...)
 }
 

@@ -124,6 +124,7 @@ func newMask(c Config) mask {
 	for _, value := range c.Env {
 		hide(value)
 	}
+	hide(c.ClientSecret)
 	if u, err := url.Parse(c.URL); err == nil {
 		for pair := range strings.SplitSeq(u.RawQuery, "&") { // as written and as meant
 			_, raw, _ := strings.Cut(pair, "=")

@@ -12,6 +12,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"xiaozhi/mcp/external/oauth"
 )
 
 const (
@@ -79,6 +81,7 @@ type dialer struct {
 	mask    mask
 	wrote   func(line string)                                                    // gets what programs write to their standard error; nil: nobody does
 	dial    func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
+	login   *oauth.Login                                                         // nil: there is none
 }
 
 func (d *dialer) open(ctx context.Context, w way) (*line, error) {
@@ -165,8 +168,16 @@ func (d *dialer) web(t Transport) (*line, error) {
 	}
 	way := &roundTripper{base: base, server: server, headers: d.config.Headers, first: t == SSE, lost: make(chan error, 1)}
 	client := &http.Client{Transport: way}
+	streamable := &sdk.StreamableClientTransport{Endpoint: d.config.URL, HTTPClient: client, MaxEventSize: maxFrame}
+	switch {
+	case d.login == nil:
+	case t == SSE:
+		way.login = d.login // the SDK has none there
+	default:
+		streamable.OAuthHandler = d.login
+	}
 	out := &line{
-		transport: &sdk.StreamableClientTransport{Endpoint: d.config.URL, HTTPClient: client, MaxEventSize: maxFrame},
+		transport: streamable,
 		lost:      way.lost, cause: func() error { return nil },
 		hurry: func() { way.hurry.Store(true) }, end: base.CloseIdleConnections,
 	}

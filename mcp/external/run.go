@@ -15,6 +15,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/external/oauth"
 )
 
 const (
@@ -201,7 +202,7 @@ func (d *dialling) connect(ctx context.Context) (*session, way, error) {
 			return live, w, nil
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", w, err))
-		if ctx.Err() != nil || errors.Is(err, errUnopened) {
+		if ctx.Err() != nil || errors.Is(err, errUnopened) || errors.Is(err, oauth.ErrWanted) {
 			break
 		}
 	}

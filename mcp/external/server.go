@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 
@@ -20,6 +21,7 @@ import (
 
 	"xiaozhi/internal/nearby"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/external/oauth"
 )
 
 // ServerOptions hold the options that all servers share. The zero value works.
@@ -28,6 +30,14 @@ type ServerOptions struct {
 	Environ []string     // of which programs inherit the harmless part; nil means os.Environ
 	Log     *slog.Logger // nil: discarded
 	Watch   Watch        // resources that somebody waits for
+
+	// Grants keeps what servers grant by a login; nil: it lasts as long as the program. ClientURL is where this server
+	// describes itself as a client to those that log it in, https; "": nowhere. Browse follows the link of a login as
+	// the browser of a person would, and returns the query with which it comes back to Redirect; nil: a person does.
+	Grants    oauth.Keeper
+	ClientURL string
+	Browse    func(ctx context.Context, link string) (url.Values, error)
+	Redirect  string
 
 	changed func()                                                               // told of each change of a server; nil: nobody is
 	rand    func() float64                                                       // 0 to 1; nil means math/rand
@@ -53,6 +63,7 @@ type Server struct {
 	condition condition
 	life      life
 	watcher   *watcher
+	login     *oauth.Login // nil: the server is asked without one
 }
 
 // NewServer makes the server of a config. It does nothing before Start.
@@ -62,10 +73,22 @@ func NewServer(name string, c Config, o ServerOptions) *Server {
 	if c.Careful && d.dial == nil {
 		d.dial = (&net.Dialer{Timeout: dialLimit, Control: nearby.Careful}).DialContext
 	}
+	if c.logsIn() {
+		s.login = oauth.New(oauth.Options{
+			Server: name, Address: c.URL, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Scopes: c.Scopes,
+			ClientURL: o.ClientURL, Keeper: o.Grants, Client: loginClient(c.URL, d.dial), Log: s.log, Browse: o.Browse, Redirect: o.Redirect,
+		})
+		d.login = s.login
+	}
 	if d.environ == nil {
 		d.environ = os.Environ()
 	}
 	s.dialling.open, s.dialling.ways = d.open, c.ways()
+	if o.Browse != nil {
+		for i := range s.dialling.ways { // the person in the browser is a part of the handshake
+			s.dialling.ways[i].limit += browseLimit
+		}
+	}
 	return s
 }
 
@@ -125,6 +148,9 @@ func (s *Server) Stop() error {
 	s.calls.end()
 	s.life.end()
 	s.life.wg.Wait()
+	if s.login != nil {
+		s.login.Close()
+	}
 	return nil
 }
 

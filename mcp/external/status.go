@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/external/oauth"
 )
 
 // Phase says how far the connection to a server is.
@@ -33,6 +34,7 @@ const (
 	Unreachable Trouble = "unreachable" // nothing answers at its address, or its program does not start
 	Unanswered  Trouble = "unanswered"  // it was reached, and has not answered the handshake in time
 	Exited      Trouble = "exited"      // its program has ended
+	Login       Trouble = "login"       // somebody must log in first
 	Failed      Trouble = "failed"      // anything else, as its error says
 )
 
@@ -60,6 +62,8 @@ type Status struct {
 	Error     string    // the last failure in words
 	Failed    time.Time // when that was
 	Lines     []string  // the last that its program wrote to its standard error
+	LoggedIn  bool      // by OAuth
+	MoreAsked bool      // it wants a login, for the first time or for more rights
 }
 
 // maxLines is how many lines of a program's standard error are kept.
@@ -158,6 +162,8 @@ func troubleOf(err error) Trouble {
 	switch {
 	case err == nil:
 		return ""
+	case errors.Is(err, oauth.ErrWanted):
+		return Login
 	case errors.Is(err, errExited):
 		return Exited
 	case errors.Is(err, errNoHandshake):
@@ -174,6 +180,9 @@ func (s *Server) Status() Status {
 	now.Name, now.Transport, now.Where = s.name, s.config.Transport, s.config.Command
 	if s.config.Transport != Stdio {
 		now.Where = PublicURL(s.config.URL)
+	}
+	if s.login != nil {
+		now.LoggedIn, now.MoreAsked = s.login.State()
 	}
 	return now
 }

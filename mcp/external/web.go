@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"xiaozhi/mcp/external/oauth"
 	"xiaozhi/mcp/rawjson"
 )
 
@@ -23,9 +24,10 @@ type roundTripper struct {
 	base    http.RoundTripper
 	server  *url.URL
 	headers map[string]string
-	first   bool        // the event "endpoint" is wanted: this is the older SSE transport
-	lost    chan error  // 1: the first reason why the server is taken for gone
-	hurry   atomic.Bool // the session is left without a word: a server may wait for its own calls before it answers
+	first   bool         // the event "endpoint" is wanted: this is the older SSE transport
+	lost    chan error   // 1: the first reason why the server is taken for gone
+	login   *oauth.Login // whose tokens are sent, of the older SSE transport; nil: none
+	hurry   atomic.Bool  // the session is left without a word: a server may wait for its own calls before it answers
 }
 
 var errElsewhere = errors.New("the server points to another host, where it was not configured to be")
@@ -59,7 +61,10 @@ func (c *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		default:
 		}
 	}
-	resp, err := c.base.RoundTrip(sent)
+	resp, err := c.send(sent)
+	if errors.Is(err, oauth.ErrWanted) {
+		return nil, err
+	}
 	if err != nil {
 		lost(fmt.Errorf("cannot be reached: %w", err))
 		return nil, err
@@ -78,6 +83,44 @@ func (c *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return resp, nil
+}
+
+// send sends a request, with a token where there is a login, and once more where that has got another one.
+func (c *roundTripper) send(r *http.Request) (*http.Response, error) {
+	if c.login == nil {
+		return c.base.RoundTrip(r)
+	}
+	for first := true; ; first = false {
+		if err := c.show(r); err != nil {
+			return nil, err
+		}
+		resp, err := c.base.RoundTrip(r)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized || !first || r.Body != nil && r.GetBody == nil {
+			return resp, err
+		}
+		if err := c.login.Authorize(r.Context(), r, resp); err != nil {
+			return nil, err
+		}
+		if r.GetBody != nil {
+			if r.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// show puts the token into a request, if there is one.
+func (c *roundTripper) show(r *http.Request) error {
+	r.Header.Del("Authorization")
+	src, err := c.login.TokenSource(r.Context())
+	if err != nil || src == nil {
+		return err
+	}
+	token, err := src.Token()
+	if err == nil { // else the server says that it wants another one
+		r.Header.Set("Authorization", "Bearer "+token.AccessToken)
+	}
+	return nil
 }
 
 // bounded reads a body that is no stream, so that a huge or a very deep one
