@@ -246,8 +246,8 @@ func parseTimeout(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// logsIn reports whether the server may ask for a login: what the entry sends itself counts before.
-func (c Config) logsIn() bool {
+// LogsIn reports whether the server may ask for a login: what the entry sends itself counts before.
+func (c Config) LogsIn() bool {
 	for name := range c.Headers {
 		if http.CanonicalHeaderKey(name) == "Authorization" {
 			return false

@@ -29,13 +29,12 @@ const (
 var errLoginMuch = fmt.Errorf("an answer is longer than %d bytes", maxGrant)
 
 // loginClient makes the client that asks the authorization servers of a server, whose addresses the server names: none at
-// which machines find their own settings, and none of a private network for a server of the Internet. dial is that of the
-// server; nil: the network.
-func loginClient(address string, dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
-	if dial == nil {
-		dial = (&authorities{of: address}).dial
+// which machines find their own settings, and none of a private network for a server of the Internet.
+func loginClient(address string) *http.Client {
+	base := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&authorities{of: address}).dial,
+		TLSHandshakeTimeout: dialLimit, IdleConnTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 	}
-	base := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSHandshakeTimeout: dialLimit, IdleConnTimeout: 10 * time.Second, ForceAttemptHTTP2: true}
 	return &http.Client{
 		Timeout: loginLimit, Transport: boundedTripper{base},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
@@ -132,10 +131,15 @@ func (set *Set) Login(ctx context.Context, name, redirect string) (link string, 
 		return "", ErrNoLogin
 	}
 	link, err = s.login.Begin(ctx, redirect)
-	if err != nil {
-		return "", errors.New(s.mask.err(err))
+	return link, s.masked(err)
+}
+
+// masked is an error of a login without secrets, for people.
+func (s *Server) masked(err error) error {
+	if err == nil || errors.Is(err, oauth.ErrUnasked) || errors.Is(err, oauth.ErrState) {
+		return err
 	}
-	return link, nil
+	return errors.New(s.mask.err(err))
 }
 
 // LoggedIn takes the query with which a browser came back from a login, and returns the name of the server that it was to.
@@ -146,7 +150,7 @@ func (set *Set) LoggedIn(ctx context.Context, answer url.Values) (name string, e
 			continue
 		}
 		if err := s.login.Finish(ctx, answer); err != nil {
-			return s.name, err
+			return s.name, s.masked(err)
 		}
 		wake(s.redial)
 		set.changed()

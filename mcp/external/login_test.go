@@ -3,6 +3,7 @@ package external
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -100,4 +101,26 @@ func browse(_ context.Context, link string) (url.Values, error) {
 		return nil, err
 	}
 	return led.Query(), nil
+}
+
+// TestLoginInside: a server of the Internet does not lead us to a private network by naming an authorization server there;
+// one at home does, and none leads to where a machine of a cloud finds its own settings.
+func TestLoginInside(t *testing.T) {
+	for of, reached := range map[string]bool{"https://192.0.2.1/mcp": false, "http://127.0.0.1/mcp": true} {
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := (&authorities{of: of}).dial(t.Context(), "tcp", l.Addr().String())
+		if (err == nil) != reached || err != nil && !errors.Is(err, errInside) {
+			t.Errorf("%s: %v", of, err)
+		}
+		if conn != nil {
+			_ = conn.Close()
+		}
+		_ = l.Close()
+		if _, err := (&authorities{of: of}).dial(t.Context(), "tcp", "169.254.169.254:80"); err == nil {
+			t.Errorf("%s leads to the settings of the machine", of)
+		}
+	}
 }

@@ -73,10 +73,10 @@ func NewServer(name string, c Config, o ServerOptions) *Server {
 	if c.Careful && d.dial == nil {
 		d.dial = (&net.Dialer{Timeout: dialLimit, Control: nearby.Careful}).DialContext
 	}
-	if c.logsIn() {
+	if c.LogsIn() {
 		s.login = oauth.New(oauth.Options{
 			Server: name, Address: c.URL, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Scopes: c.Scopes,
-			ClientURL: o.ClientURL, Keeper: o.Grants, Client: loginClient(c.URL, d.dial), Log: s.log, Browse: o.Browse, Redirect: o.Redirect,
+			ClientURL: o.ClientURL, Keeper: o.Grants, Client: loginClient(c.URL), Log: s.log, Browse: o.Browse, Redirect: o.Redirect,
 		})
 		d.login = s.login
 	}

@@ -283,3 +283,30 @@ func (s *Server) protect(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// Toolbox is an MCP server (2025-11-25, without sessions) with one tool, open.
+func Toolbox() http.Handler {
+	results := map[string]string{
+		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"toolbox","version":"1"}}`,
+		"tools/list": `{"tools":[{"name":"open","inputSchema":{"type":"object"}}]}`,
+		"ping":       `{}`,
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		switch err := json.NewDecoder(r.Body).Decode(&m); {
+		case r.Method != http.MethodPost:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case err != nil:
+			w.WriteHeader(http.StatusBadRequest)
+		case m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		case results[m.Method] == "":
+			answer(w, http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": -32601, "message": "no such method"}})
+		default:
+			answer(w, http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": json.RawMessage(results[m.Method])})
+		}
+	})
+}
