@@ -40,6 +40,11 @@ type MCPServer struct {
 	Trust     bool                `koanf:"trust"`   // its tools need no yes unless they say that they destroy something
 	Protocol  string              `koanf:"protocol"`
 
+	ClientID     string           `koanf:"client_id"` // of a login by OAuth that was registered by hand
+	ClientSecret providers.Secret `koanf:"client_secret"`
+	ClientFile   string           `koanf:"client_secret_file"` // its content becomes ClientSecret
+	Scopes       []string         `koanf:"scopes"`             // of a login, beside those that the server names
+
 	Elicitation string `koanf:"elicitation"` // answer to its questions to a person: decline (""), or defaults: accept what its defaults fill in
 
 	// MissingEnv names the variables that its secrets refer to and that are
@@ -80,7 +85,7 @@ func (c MCPServer) Entry() external.Entry {
 		Type: c.Type, Transport: c.Transport, Command: c.Command, Cwd: c.Cwd, URL: string(c.URL),
 		Env: entryTexts(c.Env), Headers: entryTexts(c.Headers), Disabled: c.Disabled,
 		Allow: c.Allow, Deny: c.Deny, Kinds: c.Kinds, Timeout: external.Text(c.Timeout), Trust: c.Trust, Protocol: c.Protocol,
-		Elicitation: c.Elicitation,
+		ClientID: external.Text(c.ClientID), ClientSecret: external.Text(c.ClientSecret), Scopes: c.Scopes, Elicitation: c.Elicitation,
 	}
 	for _, arg := range c.Args {
 		e.Args = append(e.Args, external.Text(arg))

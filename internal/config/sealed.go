@@ -118,7 +118,7 @@ func (c *Config) use(path []string) SecretUse {
 		return SecretUse{SecretSent, c.Tools.Home.URL}
 	case path[1] == "external" && path[4] == "env":
 		return SecretUse{SecretGiven, c.Tools.External.MCPServers[path[3]].Command}
-	case path[1] == "external" && path[4] == "headers":
+	case path[1] == "external" && (path[4] == "headers" || path[4] == "client_secret"):
 		return SecretUse{SecretSent, string(c.Tools.External.MCPServers[path[3]].URL)}
 	case key == "url":
 		return SecretUse{Kind: SecretAddress}
