@@ -93,6 +93,8 @@ func serverOf(now external.Status) server {
 			s.Kind, s.Why = "warn", "tools/server-empty"
 		case now.Tools == 0:
 			s.Kind, s.Why = "warn", "tools/server-hidden"
+		case now.MoreAsked:
+			s.Kind, s.Why = "warn", "tools/login-more"
 		}
 		return s
 	case external.Connecting:
@@ -114,6 +116,8 @@ func serverOf(now external.Status) server {
 		if now.Transport == external.Stdio {
 			s.Why = "tools/trouble-unstarted"
 		}
+	case external.Login:
+		s.Kind, s.Word, s.Why = "warn", "tools/phase-login", "tools/trouble-login"
 	case external.Failed:
 		s.Why = "tools/trouble-failed"
 	}
@@ -165,6 +169,10 @@ func (p *Page) actServer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		p.site.Done(w, r, serversPath, "tools/restarted", name)
+	case "login":
+		logins{p}.begin(w, r, f, name)
+	case "logout":
+		logins{p}.out(w, r, f, name)
 	default:
 		p.site.NotFound(w, r)
 	}

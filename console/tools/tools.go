@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -58,6 +59,12 @@ type Source interface {
 	TryServer(ctx context.Context, name string, e external.Entry) (now external.Status, took time.Duration, err error)
 	// RestartServer ends the connection to one, and connects again.
 	RestartServer(name string) error
+	// Login begins a login to one, and returns the link for the browser, which is led back to redirect.
+	Login(ctx context.Context, name, redirect string) (link string, err error)
+	// LoggedIn takes the query with which a browser came back, and returns the name of the server.
+	LoggedIn(ctx context.Context, answer url.Values) (name string, err error)
+	// Logout forgets what one has granted.
+	Logout(ctx context.Context, name string) error
 
 	DeviceID(typed string) string                                   // the one spelling of a device's id
 	DeviceOwner(ctx context.Context, device string) (string, error) // id of an account; "": nobody's
@@ -94,6 +101,7 @@ const (
 	callsPath   = path + "/calls"
 	serversPath = path + "/servers"
 	editPath    = serversPath + "/edit"
+	loginPath   = serversPath + "/login"
 )
 
 var (
@@ -125,6 +133,8 @@ func (p *Page) Routes() []access.Route {
 		page("POST "+serversPath, owners, p.actServer),
 		page("GET "+editPath, owners, p.editServer),
 		page("POST "+editPath, owners, p.saveServer),
+		page("GET "+loginPath, owners, logins{p}.back),
+		page("POST "+loginPath, owners, logins{p}.paste),
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"xiaozhi/internal/toolcount"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
+	"xiaozhi/mcp/external/oauth"
 	"xiaozhi/mcp/router"
 	"xiaozhi/store"
 )
@@ -105,6 +106,22 @@ func (s *fakeSource) RestartServer(name string) error {
 	_, _, err := s.TestServer(context.Background(), name)
 	return err
 }
+
+func (s *fakeSource) Login(_ context.Context, name, redirect string) (string, error) {
+	if _, _, err := s.TestServer(context.Background(), name); err != nil {
+		return "", err
+	}
+	return "https://login.example/authorize?" + url.Values{"redirect_uri": {redirect}, "state": {"s1"}}.Encode(), nil
+}
+
+func (s *fakeSource) LoggedIn(_ context.Context, answer url.Values) (string, error) {
+	if answer.Get("state") != "s1" {
+		return "", oauth.ErrState
+	}
+	return "maps", s.tested
+}
+
+func (s *fakeSource) Logout(_ context.Context, name string) error { return s.RestartServer(name) }
 
 func (s *fakeSource) DeviceID(typed string) string { return strings.ToLower(typed) }
 
@@ -644,4 +661,39 @@ func TestForPeople(t *testing.T) {
 		})
 	}
 	program(t, s, olga).want("GET /api/v1/tools", "", 200, `"name":"self.reboot","source":"device","device":"m1","kind":"control","why":"its name begins with reboot","timeout_ms":0,"hidden":"people"`)
+}
+
+// TestLogin: an owner logs in to a server by a link, and comes back by the browser or by the address that it was led to.
+// An answer to no login changes nothing.
+func TestLogin(t *testing.T) {
+	s := house()
+	s.servers = []external.Status{
+		{Name: "maps", Phase: external.Waiting, Trouble: external.Login, Error: "401", MoreAsked: true, From: external.InSettings, Transport: external.HTTP},
+		{Name: "mail", Phase: external.Connected, Tools: 2, Listed: 2, LoggedIn: true, MoreAsked: true, Transport: external.HTTP},
+	}
+	v := visit(t, s, olga)
+	v.want(v.ask(serversPath), 200, "Wants a login", "somebody must allow it once", `value="login"`, `value="logout"`, "wants more rights")
+	far := v.want(v.ask(serversPath, "do", "login", "server", "maps"), 200, "Log in at login.example", "address of your own machine", `rel="noopener noreferrer"`)
+	if !strings.Contains(far, url.QueryEscape("http://127.0.0.1/console/tools/servers/login")) {
+		t.Errorf("led to\n%s", far)
+	}
+	near := v.want(v.ask("http://localhost:8000"+serversPath, "do", "login", "server", "maps"), 200, "comes back here by itself")
+	if !strings.Contains(near, url.QueryEscape("http://localhost:8000/console/tools/servers/login")) {
+		t.Errorf("led to\n%s", near)
+	}
+	v.want(v.ask(serversPath, "do", "login", "server", "nobody"), 422, "no such server")
+	for _, w := range []*httptest.ResponseRecorder{
+		v.ask(loginPath + "?state=s1&code=c"), v.ask(loginPath, "address", "http://127.0.0.1/console/tools/servers/login?state=s1&code=c"), v.ask(serversPath, "do", "logout", "server", "mail"),
+	} {
+		if w.Code != 303 || w.Header().Get("Location") != serversPath {
+			t.Errorf("%d %v", w.Code, w.Header())
+		}
+	}
+	v.want(v.ask(loginPath+"?state=other&code=c"), 422, "no login that was begun here")
+	v.want(v.ask(loginPath), 422, "no login that was begun here")
+	v.want(v.ask(loginPath, "address", "https://login.example/"), 422, "no address that a login leads to")
+	s.tested = fmt.Errorf("the login was refused: access_denied (<b>%s)", strings.Repeat("x", 1000))
+	if body := v.want(v.ask(loginPath+"?state=s1&error=access_denied"), 422, "The login failed", "access_denied", "&lt;b&gt;"); strings.Contains(body, strings.Repeat("x", 500)) {
+		t.Error("the words of the server are shown whole")
+	}
 }

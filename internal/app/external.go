@@ -13,6 +13,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/routine"
+	"xiaozhi/internal/sealed"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/internal/version"
@@ -32,10 +33,11 @@ func (a *App) external(ctx context.Context, from secret.Sources) *external.Set {
 	file := filepath.Join(a.options.Data, "mcp_servers.json")
 	servers := externalServers(cfg, a.report)
 	reportFile(ctx, file, from, a.report)
-	fleet := external.NewSet(external.Options{
-		Servers: servers, File: file, Secrets: from,
-		ServerOptions: external.ServerOptions{Version: version.Number(), Log: a.log, Watch: watchOf(a)},
-	})
+	o := external.ServerOptions{Version: version.Number(), Log: a.log, Watch: watchOf(a)}
+	if a.stored != nil {
+		o.Grants = sealed.Grants{Vault: vault(a.stored, cfg, a.options.Data)}
+	}
+	fleet := external.NewSet(external.Options{Servers: servers, File: file, Secrets: from, ServerOptions: o})
 	// A signal ends the listening first; running replies may still call tools.
 	life := context.WithoutCancel(ctx)
 	a.life.atEnd(func() { fleet.Stop() })

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"time"
 
@@ -167,6 +168,21 @@ func (t toolsOf) RestartServer(name string) error {
 		return mcp.ErrClosed
 	}
 	return s.ResetConnection()
+}
+
+// Login begins a login to a server, and returns the link for the browser, which is led back to redirect.
+func (t toolsOf) Login(ctx context.Context, name, redirect string) (string, error) {
+	return t.factory.external.Login(ctx, name, redirect)
+}
+
+// LoggedIn takes the query with which a browser came back.
+func (t toolsOf) LoggedIn(ctx context.Context, answer url.Values) (string, error) {
+	return t.factory.external.LoggedIn(ctx, answer)
+}
+
+// Logout forgets what a server has granted.
+func (t toolsOf) Logout(ctx context.Context, name string) error {
+	return t.factory.external.Logout(ctx, name)
 }
 
 // DeviceID is the one spelling of a device's id.

@@ -173,7 +173,7 @@ var rules = []rule{
 	{"console/live", "internal/access internal/account", "tells open pages what has changed, whatever they show"},
 	{"console/doctor", "console/ui console/live internal/access internal/account internal/contact internal/contact/excerpt internal/doctor internal/lru", "the page of what is wrong: it looks at nothing itself"},
 	{"console/memories", "internal/account internal/access internal/text/message memory", "what programs do with what is remembered"},
-	{"console/tools", "console/ui console/live internal/access internal/account internal/config internal/directory internal/fleet internal/settings internal/text/... internal/toolcount mcp mcp/external mcp/router mcp/schema providers store", "pages of tools: calls go through the routers of the program"},
+	{"console/tools", "console/ui console/live internal/access internal/account internal/config internal/directory internal/fleet internal/settings internal/text/... internal/toolcount mcp mcp/external mcp/external/oauth mcp/router mcp/schema providers store", "pages of tools: calls go through the routers of the program"},
 	{"console/settings", "console/ui console/live internal/access internal/account internal/config internal/settings internal/text store", "the page of the settings: what is changed it leaves to them"},
 	{"console/devices", "agent/feature/mail agent/feature/remote console/ui console/live internal/directory internal/fleet internal/access internal/account internal/text", "pages of devices: what is done to them comes by interfaces"},
 	{"console/voices", "audio audio/file console/live console/ui internal/access internal/account internal/text/... providers voices", "people who are known by their voices: it knows nobody itself"},
