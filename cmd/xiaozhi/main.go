@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case "talk", "bench":
 		return simulate(command, args, stderr)
 	case "tools":
-		return tools(ctx, args, stdout, stderr)
+		return tools(ctx, args, os.Stdin, stdout, stderr)
 	case "agents":
 		return agents(ctx, args, stdout, stderr)
 	case "devices":

@@ -28,6 +28,7 @@ import (
 
 const toolsUsage = `usage: xiaozhi tools [flags] [DEVICE]
        xiaozhi tools [flags] call DEVICE TOOL [ARGUMENTS]
+       xiaozhi tools login [flags] SERVER
 
 %s
 %s
@@ -71,7 +72,10 @@ func parseClient(name, usage, about string, timeout time.Duration, args []string
 
 // tools is the subcommand. It returns 0 when it was answered, 1 when the server
 // or the tool failed, and 2 when it was misused.
-func tools(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func tools(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "login" {
+		return login(ctx, args[1:], stdin, stdout, stderr)
+	}
 	c, rest, code, ok := parseClient("tools", toolsUsage, "tool/usage", 70*time.Second, args, stdout, stderr)
 	if !ok {
 		return code

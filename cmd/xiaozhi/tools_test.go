@@ -19,7 +19,7 @@ import (
 func runTools(t *testing.T, server string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	code = tools(t.Context(), append([]string{"--server", server}, args...), &out, &err)
+	code = tools(t.Context(), append([]string{"--server", server}, args...), strings.NewReader(""), &out, &err)
 	return code, out.String(), err.String()
 }
 

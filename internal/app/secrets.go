@@ -6,13 +6,16 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/sealed"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/secret"
 	"xiaozhi/providers/openai"
 	"xiaozhi/store"
@@ -158,4 +161,48 @@ func look(ctx context.Context, cfg *config.Config, data string, log *slog.Logger
 		return nil, storeError(err)
 	}
 	return s, nil
+}
+
+// loginTime limits a login by a command, the person in the browser included.
+const loginTime = 10 * time.Minute
+
+// LoginServer logs in to an external server of the settings or of mcp_servers.json, for a command, beside a running server
+// or without one. browse shows somebody a link and returns the query with which their browser came back to redirect. What is
+// granted is kept sealed; a running server takes it at its next try to connect.
+func LoginServer(ctx context.Context, cfg *config.Config, data, name, redirect string, browse func(ctx context.Context, link string) (url.Values, error)) (now external.Status, err error) {
+	s, err := OpenSecrets(ctx, cfg, data)
+	if err != nil {
+		return now, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	from := opener{vault: s.Vault}
+	if cfg.Sealed() {
+		if err := cfg.Unseal(from.each(ctx)); err != nil {
+			return now, err
+		}
+	}
+	c, err := serverConfig(ctx, cfg, filepath.Join(data, "mcp_servers.json"), name, from)
+	if err != nil {
+		return now, err
+	}
+	if !c.LogsIn() {
+		return now, errors.New(message.Both("login/none", name))
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginTime)
+	defer cancel()
+	quiet := &sealed.Vault{Keeper: s.Keeper, KeyFile: s.KeyFile} // what is granted is no secret that somebody has set
+	now, _, err = external.Try(ctx, name, c, external.ServerOptions{Version: Version, Grants: sealed.Grants{Vault: quiet}, Browse: browse, Redirect: redirect})
+	return now, err
+}
+
+// serverConfig finds an external server by its name.
+func serverConfig(ctx context.Context, cfg *config.Config, file, name string, from opener) (c external.Config, err error) {
+	if s, is := cfg.Tools.External.MCPServers[name]; is {
+		return s.Entry().Config()
+	}
+	all, problems, err := external.CheckFile(ctx, file, from.sources())
+	if c, is := all[name]; is || err != nil || problems[name] != nil {
+		return c, errors.Join(err, problems[name])
+	}
+	return c, errors.New(message.Both("login/unknown", name))
 }
