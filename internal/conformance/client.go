@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -17,10 +19,18 @@ import (
 const readyTime = 8 * time.Second
 
 // Client does what a scenario of the suite asks a client to do, against the
-// server at url: our client of external servers connects, lists, and
+// server at address: our client of external servers connects, lists, and
 // calls each tool once.
-func Client(ctx context.Context, url, scenario string) error {
-	server, err := connect(ctx, external.Entry{URL: url, Type: "http", Elicitation: "defaults"})
+func Client(ctx context.Context, address, scenario string) error {
+	entry := external.Entry{URL: address, Type: "http", Elicitation: "defaults"}
+	var given struct { // of scenarios about clients that were registered by hand
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	if json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given) == nil {
+		entry.ClientID, entry.ClientSecret = external.Text(given.ID), external.Text(given.Secret)
+	}
+	server, err := connect(ctx, entry)
 	if err != nil {
 		return fmt.Errorf("scenario %s: %w", scenario, err)
 	}
@@ -46,6 +56,7 @@ func connect(ctx context.Context, entry external.Entry) (*external.Server, error
 	}
 	server := external.NewServer("suite", config, external.ServerOptions{
 		Version: "conformance", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Browse: browse, Redirect: "http://localhost:3000/callback", ClientURL: "https://conformance-test.local/client-metadata.json",
 	})
 	if err := server.Start(ctx); err != nil {
 		return nil, err
@@ -55,6 +66,25 @@ func connect(ctx context.Context, entry external.Entry) (*external.Server, error
 		return nil, err
 	}
 	return server, nil
+}
+
+// browse follows the link of a login, whose server agrees at once.
+func browse(ctx context.Context, link string) (url.Values, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, link, nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	_ = resp.Body.Close()
+	back, err := resp.Location()
+	if err != nil {
+		return nil, err
+	}
+	return back.Query(), nil
 }
 
 type toolCall struct {
