@@ -89,7 +89,7 @@ func serverOf(now external.Status) server {
 	case external.Connected:
 		s.Kind, s.Word = "ok", "tools/phase-connected"
 		switch {
-		case now.Listed == 0:
+		case now.Listed+now.Resources+now.Prompts == 0:
 			s.Kind, s.Why = "warn", "tools/server-empty"
 		case now.Tools == 0:
 			s.Kind, s.Why = "warn", "tools/server-hidden"

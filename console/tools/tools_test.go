@@ -669,10 +669,10 @@ func TestLogin(t *testing.T) {
 	s := house()
 	s.servers = []external.Status{
 		{Name: "maps", Phase: external.Waiting, Trouble: external.Login, Error: "401", MoreAsked: true, From: external.InSettings, Transport: external.HTTP},
-		{Name: "mail", Phase: external.Connected, Tools: 2, Listed: 2, LoggedIn: true, MoreAsked: true, Transport: external.HTTP},
+		{Name: "mail", Phase: external.Connected, Tools: 2, Listed: 2, LoggedIn: true, MoreAsked: true, Transport: external.HTTP, Resources: 4, Prompts: 1},
 	}
 	v := visit(t, s, olga)
-	v.want(v.ask(serversPath), 200, "Wants a login", "somebody must allow it once", `value="login"`, `value="logout"`, "wants more rights")
+	v.want(v.ask(serversPath), 200, "Wants a login", "somebody must allow it once", `value="login"`, `value="logout"`, "wants more rights", "Resources: 4, prompts: 1")
 	far := v.want(v.ask(serversPath, "do", "login", "server", "maps"), 200, "Log in at login.example", "address of your own machine", `rel="noopener noreferrer"`)
 	if !strings.Contains(far, url.QueryEscape("http://127.0.0.1/console/tools/servers/login")) {
 		t.Errorf("led to\n%s", far)

@@ -33,7 +33,10 @@ func (a *App) external(ctx context.Context, from secret.Sources) *external.Set {
 	file := filepath.Join(a.options.Data, "mcp_servers.json")
 	servers := externalServers(cfg, a.report)
 	reportFile(ctx, file, from, a.report)
-	o := external.ServerOptions{Version: version.Number(), Log: a.log, Watch: watchOf(a)}
+	o := external.ServerOptions{
+		Version: version.Number(), Log: a.log, Watch: watchOf(a),
+		Updated: func(ctx context.Context, uri string) { a.gateway.Updated(ctx, uri) },
+	}
 	if a.stored != nil {
 		o.Grants = sealed.Grants{Vault: vault(a.stored, cfg, a.options.Data)}
 	}

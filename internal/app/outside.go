@@ -32,6 +32,7 @@ import (
 	"xiaozhi/knowledge"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/external"
+	"xiaozhi/mcp/external/library"
 	"xiaozhi/mcp/gateway"
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/gateway/offer"
@@ -290,6 +291,9 @@ func (a *App) outward(own mcp.Source, fleet *external.Set, set *prompts.Set, fil
 		if len(cfg.MCP.PassOn) > 0 {
 			shared := sharedTools{fleet, cfg.MCP.PassOn}
 			o.Offer.Shared, o.Offer.CallShared = shared.list, shared.call
+			o.Offer.Shares = func() []library.Share {
+				return fleet.Shares(func(t mcp.Tool) bool { return mcp.FitsServer(cfg.MCP.PassOn, t) })
+			}
 		}
 	}
 	a.gateway = gateway.New(o)

@@ -15,6 +15,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/sealed"
 	"xiaozhi/internal/text/message"
+	"xiaozhi/internal/version"
 	"xiaozhi/mcp/external"
 	"xiaozhi/mcp/secret"
 	"xiaozhi/providers/openai"
@@ -191,7 +192,7 @@ func LoginServer(ctx context.Context, cfg *config.Config, data, name, redirect s
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
 	quiet := &sealed.Vault{Keeper: s.Keeper, KeyFile: s.KeyFile} // what is granted is no secret that somebody has set
-	now, _, err = external.Try(ctx, name, c, external.ServerOptions{Version: Version, Grants: sealed.Grants{Vault: quiet}, Browse: browse, Redirect: redirect})
+	now, _, err = external.Try(ctx, name, c, external.ServerOptions{Version: version.Number(), Grants: sealed.Grants{Vault: quiet}, Browse: browse, Redirect: redirect})
 	return now, err
 }
 

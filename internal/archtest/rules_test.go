@@ -93,12 +93,13 @@ var rules = []rule{
 	{"mcp/local/*", "internal/text/... mcp/local/web", "services of the world, which know no tools"},
 	{"mcp/local", "mcp mcp/schema mcp/rawjson mcp/router internal/text/...", "our own tools"},
 	{"mcp/home", "mcp mcp/local/web internal/text/...", "the things of a home, by its own interface"},
-	{"mcp/external", "internal/lockout internal/private internal/text/message mcp mcp/device mcp/schema mcp/rawjson mcp/router mcp/secret mcp/external/oauth", "other people's servers"},
+	{"mcp/external", "internal/lockout internal/private internal/text/message mcp mcp/device mcp/schema mcp/rawjson mcp/router mcp/secret mcp/external/oauth mcp/external/library", "other people's servers"},
+	{"mcp/external/library", "mcp internal/text", "what servers offer beside tools"},
 	{"mcp/external/oauth", "", "logins to servers: the store and the browser are handed in"},
 	{"mcp/sourcetest", "mcp", "the contract every source meets"},
 	{"mcp/gateway", "internal/lockout internal/text/message mcp mcp/schema mcp/rawjson mcp/router", "what is offered outward goes through the router"},
 	{"mcp/gateway/catalog", "internal/text/message mcp mcp/schema mcp/rawjson mcp/router", "what is offered to whom"},
-	{"mcp/gateway/offer", "internal/private internal/text/message mcp mcp/schema mcp/rawjson mcp/router mcp/secret mcp/gateway/catalog", "the core tools, devices, resources and prompts"},
+	{"mcp/gateway/offer", "internal/private internal/text/message mcp mcp/schema mcp/rawjson mcp/router mcp/secret mcp/external/library mcp/gateway/catalog", "the core tools, devices, resources and prompts"},
 
 	{"internal/toolcount", "mcp mcp/router", "how often tools were called: it calls none"},
 
@@ -201,7 +202,7 @@ var rules = []rule{
 }
 
 // testOnly packages may be imported by tests of any package.
-const testOnly = "memory/hosted/hostedtest mcp/home mcp/local/... audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/rules providers/sherpa/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot knowledge/readertest agent/feature/mail/storetest"
+const testOnly = "memory/hosted/hostedtest mcp/home mcp/local/... audio audio/echo mcp connection/camera connection/provision mcp/light mcp/rawjson providers/providertest providers/rules providers/sherpa/sherpatest connection/identity/recordstest internal/roster/recordstest agent/feature/alarm/storetest internal/devicetest internal/speechtest internal/testall internal/postgrestest internal/openaitest internal/servicetest/... internal/scene mcp/sourcetest mcp/local mcp/router mcp/schema mcp/device mcp/iot knowledge/readertest agent/feature/mail/storetest mcp/external/library"
 
 // libraries say which packages may import a library, by folder.
 var libraries = []rule{

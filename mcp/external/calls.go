@@ -14,16 +14,19 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/external/library"
 )
 
 // calls owns what the present connection brings: the tools that can be called,
 // and the calls that end with it. All methods may be called at the same time.
 type calls struct {
 	mu      sync.Mutex
-	ended   bool       // for good
-	live    *session   // nil while not connected
-	tools   []mcp.Tool // not changed
-	read    bool       // the list was read, over this connection
+	ended   bool             // for good
+	live    *session         // nil while not connected
+	tools   []mcp.Tool       // not changed
+	library *library.Library // beside the tools; nil: not read
+	reading []mcp.Tool       // those of the tools that read it
+	read    bool             // the list was read, over this connection
 	running map[uint64]context.CancelCauseFunc
 	number  uint64 // of the last call
 	torn    bool   // calls were cancelled because the connection ends
@@ -40,12 +43,13 @@ func (c *calls) open(live *session) bool {
 	return true
 }
 
-// keep makes tools the known list, unless the connection it is from has ended.
-func (c *calls) keep(live *session, tools []mcp.Tool) {
+// keep makes what was listed the known tools, with those that read the library beside them, unless the connection that they
+// are from has ended.
+func (c *calls) keep(live *session, listed, reading []mcp.Tool, l *library.Library) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended && c.live == live {
-		c.tools, c.read = tools, true
+		c.tools, c.reading, c.library, c.read = slices.Concat(listed, reading), reading, l, true
 	}
 }
 
@@ -54,7 +58,7 @@ func (c *calls) forget() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended {
-		c.tools, c.read = nil, false
+		c.tools, c.reading, c.library, c.read = nil, nil, nil, false
 	}
 	return !c.ended
 }
@@ -64,7 +68,7 @@ func (c *calls) forget() bool {
 func (c *calls) drop() (torn bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.live, c.tools, c.read = nil, nil, false
+	c.live, c.tools, c.reading, c.library, c.read = nil, nil, nil, nil, false
 	c.torn = c.torn || len(c.running) > 0
 	for _, cancel := range c.running {
 		cancel(mcp.ErrClosed)
@@ -98,6 +102,23 @@ func (c *calls) list() (tools []mcp.Tool, read bool) {
 	return c.tools, c.read
 }
 
+// beside returns what there is beside the tools, and the connection that it was read over; nil: there is none.
+func (c *calls) beside() (*library.Library, *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.library, c.live
+}
+
+// reads returns the library that a tool reads; nil: the server runs it.
+func (c *calls) reads(name string) *library.Library {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !has(c.reading, name) {
+		return nil
+	}
+	return c.library
+}
+
 // has reports whether a tool is among those of a list.
 func has(tools []mcp.Tool, name string) bool {
 	return slices.ContainsFunc(tools, func(t mcp.Tool) bool { return t.Name == name })
@@ -113,6 +134,21 @@ func (c *calls) begin(name string, cancel context.CancelCauseFunc) (*session, ui
 	if c.live == nil || !has(c.tools, name) {
 		return nil, 0, mcp.ErrNoTool
 	}
+	return c.note(cancel)
+}
+
+// enter notes a request that is no call of a tool, so that it ends when the server leaves.
+func (c *calls) enter(cancel context.CancelCauseFunc) (*session, uint64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.live == nil {
+		return nil, 0, mcp.ErrClosed
+	}
+	return c.note(cancel)
+}
+
+// note notes a request over the present connection. c.mu is held.
+func (c *calls) note(cancel context.CancelCauseFunc) (*session, uint64, error) {
 	c.number++
 	c.running[c.number] = cancel
 	return c.live, c.number, nil
@@ -156,6 +192,13 @@ func (s *Server) CallTool(ctx context.Context, name string, arguments map[string
 	}
 	if arguments == nil {
 		arguments = map[string]any{}
+	}
+	if l := s.calls.reads(name); l != nil {
+		result, err := l.Call(own, live, s.name, name, arguments)
+		if _, mistake := errors.AsType[*mcp.ToolError](err); err != nil && !mistake {
+			err = s.callError(ctx, own, live, name, err)
+		}
+		return result, err
 	}
 	result, err := live.CallTool(own, &sdk.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil {
@@ -250,15 +293,7 @@ func blockOf(content sdk.Content) any {
 	case *sdk.ResourceLink:
 		return strings.TrimSpace(c.Name + " " + c.URI)
 	case *sdk.EmbeddedResource:
-		switch {
-		case c.Resource == nil:
-			return nil
-		case c.Resource.Text != "":
-			return c.Resource.Text
-		case strings.HasPrefix(c.Resource.MIMEType, "image/"):
-			return mcp.Image{MIMEType: c.Resource.MIMEType, Data: c.Resource.Blob}
-		}
-		return fmt.Sprintf("[%s %s, %d bytes]", c.Resource.URI, c.Resource.MIMEType, len(c.Resource.Blob))
+		return library.Content(c.Resource)
 	}
 	return nil
 }

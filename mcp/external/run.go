@@ -15,6 +15,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/external/library"
 	"xiaozhi/mcp/external/oauth"
 )
 
@@ -127,6 +128,7 @@ func (s *Server) attempt(ctx context.Context) error {
 		return errNotConnected
 	}
 	live.wg.Go(func() { s.watcher.run(ctx, live) })
+	s.refollow(ctx, live)
 	return s.serve(ctx, live, strings.TrimSpace(text.Cut(it.Name, 100)+" "+text.Cut(it.Version, 100)))
 }
 
@@ -143,7 +145,11 @@ func (s *Server) serve(ctx context.Context, live *session, about string) error {
 		if err != nil {
 			return errors.Join(err, live.line.cause())
 		}
-		s.condition.listed(about, s.keep(live, listed, endless), len(listed))
+		share, err := library.List(ctx, live)
+		if err != nil {
+			s.log.Warn("mcp server has more than could be read", "err", s.mask.err(err))
+		}
+		s.condition.listed(about, s.keep(live, listed, endless, share), len(listed), share)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -168,9 +174,9 @@ func (s *Server) serve(ctx context.Context, live *session, about string) error {
 }
 
 // keep makes what a server lists its tools, and returns how many are offered.
-func (s *Server) keep(live *session, listed []*sdk.Tool, endless bool) (offered int) {
+func (s *Server) keep(live *session, listed []*sdk.Tool, endless bool, share *library.Library) (offered int) {
 	tools, omitted := enlist(s.name, s.entry, s.config, listed)
-	s.calls.keep(live, tools)
+	s.calls.keep(live, tools, s.reading(tools, share), share)
 	s.log.Info("mcp server tools listed", "tools", len(tools), "listed", len(listed))
 	if len(omitted) > 0 {
 		s.log.Warn("mcp server tools left out", "count", len(omitted), "first", text.Cut(omitted[0], 200))
@@ -179,6 +185,17 @@ func (s *Server) keep(live *session, listed []*sdk.Tool, endless bool) (offered 
 		s.log.Warn("mcp server tool list does not end", "listed", len(listed))
 	}
 	return len(tools)
+}
+
+// reading are the tools that read what there is beside the tools, unless the server has tools of their names, or its entry
+// hides them.
+func (s *Server) reading(own []mcp.Tool, share *library.Library) (tools []mcp.Tool) {
+	for _, t := range share.Tools(s.name) {
+		if t = s.config.placed(s.name, s.entry, t); !has(own, t.Name) && s.config.offers(t) {
+			tools = append(tools, t)
+		}
+	}
+	return tools
 }
 
 // dialling owns how one server is reached: the ways to it, in the order in which

@@ -39,6 +39,9 @@ type ServerOptions struct {
 	Browse    func(ctx context.Context, link string) (url.Values, error)
 	Redirect  string
 
+	// Updated is told of resources that have changed, of those that are followed; nil: nobody is.
+	Updated func(ctx context.Context, uri string)
+
 	changed func()                                                               // told of each change of a server; nil: nobody is
 	rand    func() float64                                                       // 0 to 1; nil means math/rand
 	dial    func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
@@ -64,6 +67,8 @@ type Server struct {
 	life      life
 	watcher   *watcher
 	login     *oauth.Login // nil: the server is asked without one
+	followed  followed
+	told      func(ctx context.Context, uri string) // of resources that have changed; nil: nobody is
 }
 
 // NewServer makes the server of a config. It does nothing before Start.
@@ -102,7 +107,7 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 	s := &Server{
 		name: name, config: c, log: o.Log.With("server", name), mask: newMask(c), dialling: dialling{pause: backoff{rand: o.rand}},
 		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1),
-		calls: calls{running: make(map[uint64]context.CancelCauseFunc)}, condition: condition{changed: o.changed, now: Status{Phase: Resting}},
+		calls: calls{running: make(map[uint64]context.CancelCauseFunc)}, condition: condition{changed: o.changed, now: Status{Phase: Resting}}, told: o.Updated,
 	}
 	s.dialling.busy = s.calls.busy
 	options := &sdk.ClientOptions{
@@ -110,6 +115,14 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 		Capabilities:           &sdk.ClientCapabilities{},                                                  // no roots, no sampling: a server has no claim on either
 		LoggingMessageHandler:  func(_ context.Context, r *sdk.LoggingMessageRequest) { s.note(r.Params) }, //nolint:staticcheck // see above
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { wake(s.relist) },
+
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { wake(s.relist) },
+		ResourceUpdatedHandler: func(ctx context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
+			if r.Params != nil {
+				s.updated(ctx, r.Params.URI)
+			}
+		},
+		PromptListChangedHandler: func(context.Context, *sdk.PromptListChangedRequest) { wake(s.relist) },
 	}
 	if c.Defaults {
 		options.ElicitationHandler = s.answer

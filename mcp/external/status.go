@@ -11,6 +11,7 @@ import (
 
 	"xiaozhi/internal/text"
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/external/library"
 	"xiaozhi/mcp/external/oauth"
 )
 
@@ -62,8 +63,10 @@ type Status struct {
 	Error     string    // the last failure in words
 	Failed    time.Time // when that was
 	Lines     []string  // the last that its program wrote to its standard error
-	LoggedIn  bool      // by OAuth
-	MoreAsked bool      // it wants a login, for the first time or for more rights
+	Resources int       // with templates of resources
+	Prompts   int
+	LoggedIn  bool // by OAuth
+	MoreAsked bool // it wants a login, for the first time or for more rights
 }
 
 // maxLines is how many lines of a program's standard error are kept.
@@ -95,7 +98,7 @@ func (c *condition) enter(p Phase) {
 			now.Restarts++
 		}
 		if now.Phase, now.Since = p, time.Now(); p != Connected {
-			now.Tools, now.Listed = 0, 0
+			now.Tools, now.Listed, now.Resources, now.Prompts = 0, 0, 0, 0
 		}
 	})
 }
@@ -105,13 +108,14 @@ func (c *condition) fail(err error, what string) {
 	c.change(func(now *Status) { now.Trouble, now.Error, now.Failed = troubleOf(err), what, time.Now() })
 }
 
-// listed notes the tools of a connection.
-func (c *condition) listed(about string, offered, all int) {
+// listed notes the tools of a connection, and what there is beside them.
+func (c *condition) listed(about string, offered, all int, share *library.Library) {
 	c.change(func(now *Status) {
 		if now.Phase != Connected {
 			now.Phase, now.Since = Connected, time.Now()
 		}
 		now.About, now.Tools, now.Listed = about, offered, all
+		now.Resources, now.Prompts = share.Len()
 	})
 	c.settle()
 }

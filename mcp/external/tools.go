@@ -66,9 +66,7 @@ func enlist(name, entry string, c Config, listed []*sdk.Tool) (tools []mcp.Tool,
 		case len(tools) == maxTools:
 			omitted = append(omitted, t.Name+" (too many)")
 		default:
-			tool := adopt(name, c, t)
-			tool.Entry = entry
-			tools = append(tools, tool)
+			tools = append(tools, c.placed(name, entry, adopt(c, t)))
 		}
 	}
 	return tools, omitted
@@ -83,12 +81,17 @@ func (c Config) offers(tool mcp.Tool) bool {
 	return !fits(c.Deny) && (len(c.Allow) == 0 || fits(c.Allow))
 }
 
+// placed says of a tool of a server where it is from, and what its entry says of all of them.
+func (c Config) placed(name, entry string, t mcp.Tool) mcp.Tool {
+	t.Description = text.Cut(t.Description, maxDescription)
+	t.Origin, t.Trusted, t.Timeout, t.Source, t.Entry = mcp.Remote, c.Trust, c.Timeout, mcp.SourceExternal+name, entry
+	t.Stream = strings.ReplaceAll(name, ".", "-") // streams are named without dots
+	return t
+}
+
 // adopt makes our tool of a listed one.
-func adopt(name string, c Config, t *sdk.Tool) mcp.Tool {
-	out := mcp.Tool{
-		Name: t.Name, Description: text.Cut(cmp.Or(t.Description, t.Title), maxDescription), Schema: sanitise(t.InputSchema),
-		Origin: mcp.Remote, Trusted: c.Trust, Timeout: c.Timeout, Source: mcp.SourceExternal + name, Stream: strings.ReplaceAll(name, ".", "-"), // streams are named without dots
-	}
+func adopt(c Config, t *sdk.Tool) mcp.Tool {
+	out := mcp.Tool{Name: t.Name, Description: cmp.Or(t.Description, t.Title), Schema: sanitise(t.InputSchema)}
 	if kind, _, ok := mcp.OverrideOf(t.Name, c.Kinds); ok {
 		out.Kind = kind
 	}

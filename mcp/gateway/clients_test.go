@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/external/library"
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/mcp/gateway/offer"
 )
@@ -478,4 +479,41 @@ func TestShared(t *testing.T) {
 	if a := r.call("/api/mcp/jsonrpc", "system.info", "{}"); !strings.Contains(a.body, "platform") {
 		t.Errorf("our own: %s", a.body)
 	}
+}
+
+// TestSharedResources: whoever subscribes to a resource of another server hears that it has changed, and the other server is
+// asked to tell; a prompt of its is one of ours.
+func TestSharedResources(t *testing.T) {
+	followed := make(chan string, 8)
+	eachClient(t, func(o *Options) {
+		o.Offer.Shared = func() []mcp.Tool { return nil }
+		o.Offer.Shares = func() []library.Share {
+			return []library.Share{{
+				Server: "house", Stream: "house",
+				Library: &library.Library{Resources: []*sdk.Resource{{URI: "house://papers", Name: "papers"}}, Prompts: []*sdk.Prompt{{Name: "greet"}}},
+				Read:    func(_ context.Context, uri string) (*sdk.ReadResourceResult, error) { return textOf(uri, "old"), nil },
+				Get: func(context.Context, string, map[string]string) (*sdk.GetPromptResult, error) {
+					return &sdk.GetPromptResult{Description: "greets"}, nil
+				},
+				Follow: func(_ context.Context, uri string) error {
+					followed <- uri
+					return nil
+				},
+			}}
+		}
+	}, func(t *testing.T, r *rig, s *sdk.ClientSession, h *heard) {
+		if err := s.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "house://papers"}); err != nil {
+			t.Fatal(err)
+		}
+		if uri := <-followed; uri != "house://papers" {
+			t.Errorf("followed %s", uri)
+		}
+		until(t, "the update", func() bool {
+			r.Updated(t.Context(), "house://papers")
+			return h.get(func() int { return len(h.updated) }) > 0
+		})
+		if p, err := s.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "house.greet"}); err != nil || p.Description != "greets" {
+			t.Errorf("%v, %v", p, err)
+		}
+	})
 }

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"context"
+	"reflect"
 	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,8 +52,9 @@ func (p place) at() place { return p }
 
 type resource struct {
 	place
-	def  *sdk.Resource
-	read sdk.ResourceHandler
+	def    *sdk.Resource
+	read   sdk.ResourceHandler
+	follow func(ctx context.Context, uri string) error // has its changes told; nil: they are
 }
 
 func (x *resource) offer(v *View)          { v.server.AddResource(x.def, v.readResource) }
@@ -84,11 +87,15 @@ type prompt struct {
 	def      *sdk.Prompt
 	get      sdk.PromptHandler
 	complete map[string]Values // of its arguments
+	lasting  bool              // what it looks like is all that makes it another one
 }
 
 func (x *prompt) offer(v *View)          { v.server.AddPrompt(x.def, v.getPrompt) }
 func (x *prompt) withdraw(s *sdk.Server) { s.RemovePrompts(x.name) }
-func (x *prompt) same(other item) bool   { return other == item(x) }
+func (x *prompt) same(other item) bool {
+	o, ok := other.(*prompt)
+	return ok && (o == x || x.lasting && o.lasting && reflect.DeepEqual(x.def, o.def))
+}
 
 // Part describes what one source offers. It must not be changed once a [Registry] has it.
 type Part struct {
@@ -110,7 +117,12 @@ func (p *Part) AddTool(t Tool) error {
 
 // AddResource adds a resource of a stream ("": of none).
 func (p *Part) AddResource(stream string, def *sdk.Resource, read sdk.ResourceHandler) {
-	p.items = append(p.items, &resource{place{key{kindResource, def.URI}, stream}, def, read})
+	p.items = append(p.items, &resource{place{key{kindResource, def.URI}, stream}, def, read, nil})
+}
+
+// AddFollowed adds a resource whose changes are told after follow was called for it. It may be called again.
+func (p *Part) AddFollowed(stream string, def *sdk.Resource, read sdk.ResourceHandler, follow func(ctx context.Context, uri string) error) {
+	p.items = append(p.items, &resource{place{key{kindResource, def.URI}, stream}, def, read, follow})
 }
 
 // AddTemplate adds a template of resources; complete has the values of its variables.
@@ -120,7 +132,12 @@ func (p *Part) AddTemplate(stream string, def *sdk.ResourceTemplate, read sdk.Re
 
 // AddPrompt adds a prompt; complete has the values of its arguments.
 func (p *Part) AddPrompt(stream string, def *sdk.Prompt, get sdk.PromptHandler, complete map[string]Values) {
-	p.items = append(p.items, &prompt{place{key{kindPrompt, def.Name}, stream}, def, get, complete})
+	p.items = append(p.items, &prompt{place{key{kindPrompt, def.Name}, stream}, def, get, complete, false})
+}
+
+// AddLasting adds a prompt whose handler lasts as long as it looks the same.
+func (p *Part) AddLasting(stream string, def *sdk.Prompt, get sdk.PromptHandler) {
+	p.items = append(p.items, &prompt{place{key{kindPrompt, def.Name}, stream}, def, get, nil, true})
 }
 
 // Len returns how many tools and how many resources there are.

@@ -66,8 +66,12 @@ func (v *View) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (
 
 // subscribe lets a session hear of a resource that the view shows.
 func (v *View) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
-	if !v.has(kindResource, req.Params.URI) {
+	r, known := v.find(kindResource, req.Params.URI).(*resource)
+	switch {
+	case !known || !v.has(kindResource, req.Params.URI):
 		return UnknownResource(CallerFrom(ctx), req.Params.URI)
+	case r.follow != nil:
+		return r.follow(ctx, req.Params.URI)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (r *Registry) Remove(names ...string) {
 
 // AddResource offers a resource in a stream ("": in none), or replaces it.
 func (r *Registry) AddResource(stream string, def *sdk.Resource, read sdk.ResourceHandler) {
-	x := &resource{place{key{kindResource, def.URI}, stream}, def, read}
+	x := &resource{place{key{kindResource, def.URI}, stream}, def, read, nil}
 	r.byHand(x, x.key)
 }
 
@@ -86,7 +86,7 @@ func (r *Registry) AddResourceTemplate(stream string, def *sdk.ResourceTemplate,
 
 // AddPrompt offers a prompt in a stream ("": in none), or replaces it.
 func (r *Registry) AddPrompt(stream string, def *sdk.Prompt, get sdk.PromptHandler) {
-	x := &prompt{place{key{kindPrompt, def.Name}, stream}, def, get, nil}
+	x := &prompt{place{key{kindPrompt, def.Name}, stream}, def, get, nil, false}
 	r.byHand(x, x.key)
 }
 

@@ -319,7 +319,7 @@ func TestOneChangeIsToldOnce(t *testing.T) {
 		}
 		part := &Part{}
 		for _, name := range []string{"a", "b", "c", "d"} {
-			part.items = append(part.items, slowly{&prompt{place{key{kindPrompt, name}, ""}, &sdk.Prompt{Name: name}, nil, nil}})
+			part.items = append(part.items, slowly{&prompt{place{key{kindPrompt, name}, ""}, &sdk.Prompt{Name: name}, nil, nil, false}})
 		}
 		for _, p := range []*Part{part, nil} { // they come, they go
 			told.Store(0)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,20 +38,20 @@ func (o Options) localPart(deviceID json.RawMessage) *catalog.Part {
 	return p
 }
 
-// sharedPart returns the tools of other servers that are passed on.
+// sharedPart returns the tools of other servers that are passed on, with their resources and prompts.
 func (f *Follower) sharedPart() *catalog.Part {
-	own := []string{"", "system", "time", "util", "device", "info", "talk", "timer", "music", "prompts", "local"}
 	p := &catalog.Part{}
 	for _, t := range f.o.Shared() {
-		stream := t.Stream
-		if slices.Contains(own, stream) || strings.HasPrefix(stream, "device-") {
-			stream = "server-" + stream
-		}
-		offered := sourceTool(catalog.PlainStream(stream), t, func(ctx context.Context, _ string, arguments map[string]any) (any, error) {
+		offered := sourceTool(outwardStream(t.Stream), t, func(ctx context.Context, _ string, arguments map[string]any) (any, error) {
 			return f.o.CallShared(ctx, t, arguments)
 		})
 		offered.Foreign = true
 		f.addTool(p, offered)
+	}
+	if f.o.Shares != nil {
+		for _, s := range f.o.Shares() {
+			addShare(p, s)
+		}
 	}
 	return p
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"xiaozhi/mcp"
+	"xiaozhi/mcp/external/library"
 	"xiaozhi/mcp/gateway/catalog"
 	"xiaozhi/prompts"
 )
@@ -23,6 +24,9 @@ type Options struct {
 	Shared  func() []mcp.Tool // tools of other servers that are passed on, their Stream set; nil: none
 	// CallShared runs one of them, as it was listed.
 	CallShared func(ctx context.Context, t mcp.Tool, arguments map[string]any) (any, error)
+
+	// Shares lists the resources and prompts of other servers that are passed on; nil: none.
+	Shares func() []library.Share
 
 	// States returns the states of a device's things; nil: not offered.
 	States func(id string) (map[string]map[string]any, bool)
