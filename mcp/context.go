@@ -16,6 +16,7 @@ type (
 	callerKey  struct{}
 	sentKey    struct{}
 	assumedKey struct{}
+	heardKey   struct{}
 )
 
 // Info describes the turn that a tool is called in. The zero value is a turn of
@@ -146,4 +147,22 @@ func WithAssumed(ctx context.Context) context.Context {
 func Assumed(ctx context.Context) bool {
 	assumed, _ := ctx.Value(assumedKey{}).(bool)
 	return assumed
+}
+
+// Progress says how far a call is.
+type Progress struct {
+	Done    float64 // grows with each report
+	Total   float64 // of which Done is a part; 0: not known
+	Message string  // as the tool words it; "" for nothing
+}
+
+// WithProgress returns a context for a call whose progress f hears. f must not wait.
+func WithProgress(ctx context.Context, f func(Progress)) context.Context {
+	return context.WithValue(ctx, heardKey{}, f)
+}
+
+// ProgressFrom returns who hears of the progress of ctx's call; nil: nobody does.
+func ProgressFrom(ctx context.Context) func(Progress) {
+	f, _ := ctx.Value(heardKey{}).(func(Progress))
+	return f
 }

@@ -200,7 +200,13 @@ func (s *Server) CallTool(ctx context.Context, name string, arguments map[string
 		}
 		return result, err
 	}
-	result, err := live.CallTool(own, &sdk.CallToolParams{Name: name, Arguments: arguments})
+	params := &sdk.CallToolParams{Name: name, Arguments: arguments}
+	if heard := mcp.ProgressFrom(ctx); heard != nil {
+		token, stop := s.hearers.add(heard)
+		defer stop()
+		params.SetProgressToken(token)
+	}
+	result, err := live.CallTool(own, params)
 	if err != nil {
 		return nil, s.callError(ctx, own, live, name, err)
 	}

@@ -203,9 +203,6 @@ func (l *link) decode(frame []byte) jsonrpc.Message {
 	}
 	if m, err := jsonrpc.DecodeMessage(frame); err == nil {
 		if r, ok := m.(*jsonrpc.Request); ok {
-			if !r.IsCall() && r.Method == "notifications/progress" { // nobody listens
-				return nil
-			}
 			return r
 		}
 	}

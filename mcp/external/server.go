@@ -68,6 +68,7 @@ type Server struct {
 	watcher   *watcher
 	login     *oauth.Login // nil: the server is asked without one
 	followed  followed
+	hearers   hearers
 	told      func(ctx context.Context, uri string) // of resources that have changed; nil: nobody is
 }
 
@@ -115,6 +116,8 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 		Capabilities:           &sdk.ClientCapabilities{},                                                  // no roots, no sampling: a server has no claim on either
 		LoggingMessageHandler:  func(_ context.Context, r *sdk.LoggingMessageRequest) { s.note(r.Params) }, //nolint:staticcheck // see above
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { wake(s.relist) },
+
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.hearers.hear(r.Params) },
 
 		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { wake(s.relist) },
 		ResourceUpdatedHandler: func(ctx context.Context, r *sdk.ResourceUpdatedNotificationRequest) {

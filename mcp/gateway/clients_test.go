@@ -517,3 +517,30 @@ func TestSharedResources(t *testing.T) {
 		}
 	})
 }
+
+// TestSharedProgress: a client that wants to know hears how far a tool of another server is.
+func TestSharedProgress(t *testing.T) {
+	eachClient(t, func(o *Options) {
+		o.Offer.Shared = func() []mcp.Tool {
+			return []mcp.Tool{{Name: "long", Schema: []byte(`{"type":"object"}`), Source: "external:maps", Stream: "maps", Trusted: true}}
+		}
+		o.Offer.CallShared = func(ctx context.Context, _ mcp.Tool, _ map[string]any) (any, error) {
+			heard := mcp.ProgressFrom(ctx)
+			if heard == nil {
+				return "nobody hears", nil
+			}
+			heard(mcp.Progress{Done: 1, Total: 2, Message: "half"})
+			return "somebody hears", nil
+		}
+	}, func(t *testing.T, _ *rig, s *sdk.ClientSession, h *heard) {
+		p := &sdk.CallToolParams{Name: "maps.long"}
+		if r, err := s.CallTool(t.Context(), p); err != nil || r.Content[0].(*sdk.TextContent).Text != "nobody hears" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		p.SetProgressToken("mine")
+		if r, err := s.CallTool(t.Context(), p); err != nil || r.Content[0].(*sdk.TextContent).Text != "somebody hears" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		until(t, "the report", func() bool { return h.get(func() int { return len(h.progress) }) == 1 })
+	})
+}

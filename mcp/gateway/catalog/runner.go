@@ -172,6 +172,11 @@ func (r *Runner) Run(ctx context.Context, e *Entry, arguments json.RawMessage, r
 		defer who.Gone(cancel)() // the call of a caller that left ends
 	}
 	ctx = mcp.WithInfo(ctx, mcp.Info{Language: who.Language, Zone: r.zone(), Pictures: true})
+	if e.do != nil { // others have the protocol at hand themselves
+		var stop func()
+		ctx, stop = telling(ctx, req)
+		defer stop()
+	}
 	return r.contain(ctx, e, Call{id, string(arguments), who.Language}, req)
 }
 
