@@ -523,10 +523,24 @@ func (s *scriptSource) CallTool(ctx context.Context, name string, args map[strin
 	s.mu.Lock()
 	s.calls = append(s.calls, fmt.Sprint(name, " ", args))
 	s.mu.Unlock()
+	steps, result, stepwise := 0, "", false
+	if _, err := fmt.Sscanf(s.result[name], "!steps %d %s", &steps, &result); err == nil { // of the delay each, all but the last reported
+		stepwise = true
+	}
+	for done := 1; done < steps; done++ {
+		if !pause(ctx, s.delay[name]) {
+			return nil, ctx.Err()
+		}
+		if heard := mcp.ProgressFrom(ctx); heard != nil {
+			heard(mcp.Progress{Done: float64(done), Total: float64(steps)})
+		}
+	}
 	if !pause(ctx, s.delay[name]) {
 		return nil, ctx.Err()
 	}
 	switch r := s.result[name]; {
+	case stepwise:
+		return result, nil
 	case strings.HasPrefix(r, "!error "):
 		return nil, errors.New(r[7:])
 	case strings.HasPrefix(r, "!say "):

@@ -175,6 +175,9 @@ func (r *reply) AwaitsModel() (over func()) { return r.awaits(turn.Model) }
 // AwaitsTool says that the turn waits for a tool, until over is called.
 func (r *reply) AwaitsTool() (over func()) { return r.awaits(turn.Tool) }
 
+// Advanced says that a tool that is waited for has done so much of its work: 0 to 1.
+func (r *reply) Advanced(done float64) { r.report(turn.Advanced{Turn: r.id, Done: done}) }
+
 func (r *reply) awaits(what turn.WaitFor) (over func()) {
 	r.report(turn.Waiting{Turn: r.id, For: what})
 	return func() { r.report(turn.Waited{Turn: r.id, For: what}) }

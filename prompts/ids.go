@@ -32,6 +32,10 @@ const (
 
 	FillerLong = "filler_long"
 
+	FillerQuarter = "filler_quarter"
+	FillerHalf    = "filler_half"
+	FillerMost    = "filler_most"
+
 	UnknownTool = "unknown_tool"
 	ToolFailed  = "tool_failed" // {tool}
 
@@ -137,7 +141,7 @@ func IDs() []string {
 		FailASR, FailLLM, FailTTS, FailTool, FailInternal, FailTimeout, SlowASR, SlowLLM, SlowTTS, Overload, ShuttingDown,
 		PairNeeded, PairCode, PairClosed, PairRefused,
 		OK, Goodbye, Greeting, Filler,
-		FillerLong, UnknownTool, ToolFailed,
+		FillerLong, FillerQuarter, FillerHalf, FillerMost, UnknownTool, ToolFailed,
 		LateFailure, LateUnknown, ConsentAsk, ConsentNo, ConsentVoice, ConsentOthers, EnrolName, EnrolBegin, EnrolSecond, EnrolThird, EnrolShort, EnrolQuiet, EnrolDone, EnrolOther, EnrolConsole, EnrolUnlike, EnrolFailed,
 		EnrolStopped, EnrolOff, JobDone, JobNote, JobLost,
 		QuietUntil, QuietOn, QuietOff, QuietHouse, RoutineSet, RoutineCancelled, RoutineNote, RoutineFailed,

@@ -96,7 +96,7 @@ func (l *ledger) aloud(left time.Duration) (heard time.Duration) {
 // passing reports whether a phrase only passes the time.
 func passing(phrase string) bool {
 	switch phrase {
-	case prompts.Filler, prompts.FillerLong, prompts.SlowASR, prompts.SlowLLM, prompts.SlowTTS:
+	case prompts.Filler, prompts.FillerLong, prompts.FillerQuarter, prompts.FillerHalf, prompts.FillerMost, prompts.SlowASR, prompts.SlowLLM, prompts.SlowTTS:
 		return true
 	}
 	return false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"xiaozhi/internal/text"
@@ -145,7 +146,7 @@ func (r *Responder) startCall(ctx context.Context, st *step, call providers.Tool
 		}
 		r.settle(c, out)
 	default:
-		wait := r.tools.Router.Begin(ctx, p) // here, so that a device gets its calls in their order
+		wait := r.tools.Router.Begin(r.heard(ctx), p) // here, so that a device gets its calls in their order
 		r.calling.Go(func() {
 			response := wait()
 			out := response.Outcome(r.lang())
@@ -155,6 +156,23 @@ func (r *Responder) startCall(ctx context.Context, st *step, call providers.Tool
 	}
 	return nil
 }
+
+// heard returns a context whose tool tells the user how far it is, where it says that and while they wait.
+func (r *Responder) heard(ctx context.Context) context.Context {
+	var mu sync.Mutex
+	var last float64
+	return mcp.WithProgress(ctx, func(p mcp.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done := p.Done / p.Total; p.Total > 0 && done >= last+tellStep && done <= 1 {
+			last = done
+			r.gate.Advanced(done)
+		}
+	})
+}
+
+// tellStep is the least part of a tool's work of which the conversation is told.
+const tellStep = 0.05
 
 // prepare looks a call up and checks it, or says what becomes of it instead.
 func (r *Responder) prepare(c *toolCall) (router.Prepared, *mcp.Outcome) {
@@ -327,7 +345,7 @@ func (r *Responder) callInstead(ctx context.Context, c *toolCall, call mcp.Call)
 			return err
 		}
 	}
-	wait := r.tools.Router.Begin(ctx, p)
+	wait := r.tools.Router.Begin(r.heard(ctx), p)
 	done := make(chan struct{})
 	r.calling.Go(func() {
 		defer close(done)

@@ -82,6 +82,8 @@ type Gate interface {
 	AwaitsModel() (over func())
 	// AwaitsTool says that the turn waits for a tool, until over is called.
 	AwaitsTool() (over func())
+	// Advanced says that a tool that is waited for has done so much of its work: 0 to 1.
+	Advanced(done float64)
 	// Firm says that voice does not interrupt the turn any more.
 	Firm()
 }

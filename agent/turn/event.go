@@ -98,6 +98,11 @@ type (
 		Turn uint64
 		For  WaitFor
 	}
+	// Advanced says that a tool that is waited for has done so much of its work: 0 to 1.
+	Advanced struct {
+		Turn uint64
+		Done float64
+	}
 	// Finished says that the turn's goroutines have been joined.
 	Finished struct {
 		Turn    uint64

@@ -311,6 +311,7 @@ func (w *world) act(what, how byte) {
 			w.quiet = w.now.Add(time.Duration(how) * 10 * time.Millisecond)
 		}
 		w.do(Waiting{Turn: w.running, For: WaitFor(how % 3)})
+		w.do(Advanced{Turn: w.running, Done: float64(how) / 200})
 	case 23:
 		w.do(Waited{Turn: w.running, For: WaitFor(how % 3)})
 	case 21:

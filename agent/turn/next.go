@@ -106,6 +106,8 @@ func event(x *step, e Event) {
 		waiting(x, e)
 	case Waited:
 		waited(x, e)
+	case Advanced:
+		advanced(x, e)
 	case Finished:
 		finished(x, e)
 	case Close:

@@ -35,6 +35,38 @@ type Wait struct {
 	Since time.Time // zero: it does not
 	Due   time.Time // when the user is told; zero: never
 	Told  int       // how often the user was told in this turn
+	Part  Part      // of a tool's work that is done, as it says; those that were told count
+	Said  Part      // that was told of it
+}
+
+// Part is a part of a tool's work, as coarse as people want to hear it.
+type Part int
+
+// The parts. The zero value is less than a quarter.
+const (
+	Quarter Part = iota + 1
+	Half
+	Most // nine tenths
+)
+
+// PartOf returns the part that a share of the whole is.
+func PartOf(done float64) (p Part) {
+	for i, least := range []float64{0.25, 0.5, 0.9} {
+		if done >= least {
+			p = Part(i + 1)
+		}
+	}
+	return p
+}
+
+// advanced notes how far a tool is. It never goes back.
+func advanced(x *step, e Advanced) {
+	w := &x.Reply.Waits[Tool]
+	if e.Turn != x.Reply.Turn || w.Since.IsZero() || PartOf(e.Done) <= w.Part {
+		return
+	}
+	w.Part = PartOf(e.Done)
+	w.Due = x.tellAt(Tool)
 }
 
 // waiting handles a turn that begins to wait for something.
@@ -47,7 +79,7 @@ func waiting(x *step, e Waiting) {
 // awaits counts a wait from now on.
 func (x *step) awaits(what WaitFor) {
 	w := &x.Reply.Waits[what]
-	w.Since = x.seen.Now
+	w.Since, w.Part, w.Said = x.seen.Now, 0, 0
 	w.Due = x.tellAt(what)
 }
 
@@ -67,7 +99,7 @@ func (x *step) tellAt(what WaitFor) time.Time {
 	switch {
 	case what == Tool && w.Told == 0:
 		after = fillerAfter
-	case what == Tool && w.Told == 1:
+	case what == Tool && (w.Told == 1 || w.Part > w.Said):
 		after = fillerAgain
 	case w.Told > 0 || x.SlowAfter <= 0 || what == Model && x.Reply.Request.Words == "" && !x.Reply.Request.Sound: // nobody waits for what the server says by itself
 		return time.Time{}
@@ -122,23 +154,27 @@ func tooLong(x *step, what WaitFor) {
 		w.Due = at
 	default:
 		ready(x, x.Reply.Turn)
-		x.do(Interpose{x.Reply.Turn, x.Reply.Request.Lang, phrase(what, w.Told)})
-		w.Told++
+		x.do(Interpose{x.Reply.Turn, x.Reply.Request.Lang, phrase(what, *w)})
+		if w.Told++; w.Told > 1 {
+			w.Said = w.Part
+		}
 		w.Due = x.tellAt(what)
 	}
 }
 
-// phrase says that something takes a while, where that was said so often before.
-func phrase(what WaitFor, told int) string {
+// phrase says that something takes a while, as is fit after what was said before.
+func phrase(what WaitFor, w Wait) string {
 	switch {
 	case what == Model:
 		return prompts.SlowLLM
 	case what == Voice:
 		return prompts.SlowTTS
-	case told == 0:
+	case w.Told == 0:
 		return prompts.Filler
+	case w.Part == w.Said:
+		return prompts.FillerLong
 	}
-	return prompts.FillerLong
+	return map[Part]string{Quarter: prompts.FillerQuarter, Half: prompts.FillerHalf, Most: prompts.FillerMost}[w.Part]
 }
 
 func later(times ...time.Time) time.Time   { return slices.MaxFunc(times, time.Time.Compare) }

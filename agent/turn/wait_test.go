@@ -19,13 +19,18 @@ func TestWaits(t *testing.T) {
 		what   WaitFor
 		stage  Stage
 		change func(*State)
-		quiet  time.Duration // when the device has played all; 0: it got nothing
-		busy   time.Duration // something is being said until then
+		quiet  time.Duration   // when the device has played all; 0: it got nothing
+		busy   time.Duration   // something is being said until then
+		done   map[int]float64 // what the tool says that it has done, after so many phrases
 		want   []string
 	}{
 		{name: "two fillers for a tool", what: Tool, stage: Committed, want: []string{"1.2s filler", "8.2s filler_long"}},
 		{name: "counted from what was said", what: Tool, stage: Speaking, quiet: 3000 * ms, want: []string{"4.2s filler", "11.2s filler_long"}},
 		{name: "not while something is made", what: Tool, stage: Speaking, busy: 2 * time.Second, want: []string{"2.4s filler", "9.4s filler_long"}},
+		{name: "how far the tool is", what: Tool, stage: Committed, done: map[int]float64{0: 0.1, 1: 0.3, 2: 0.6, 3: 0.95, 4: 1},
+			want: []string{"1.2s filler", "8.2s filler_quarter", "15.2s filler_half", "22.2s filler_most"}},
+		{name: "how far it is, when it says so late", what: Tool, stage: Committed, done: map[int]float64{2: 0.95, 3: 0.3},
+			want: []string{"1.2s filler", "8.2s filler_long", "15.2s filler_most"}},
 		{name: "nor while the user speaks", what: Tool, stage: Committed, change: func(s *State) {
 			s.Said = []Utterance{{ID: 1, Epoch: 1}}
 		}},
@@ -60,6 +65,11 @@ func TestWaits(t *testing.T) {
 			s, _ = rules().Next(s, seen(epoch), Waiting{Turn: 1, For: c.what})
 			var said []string
 			for range 1000 {
+				if done, is := c.done[len(said)]; is {
+					delete(c.done, len(said))
+					s, _ = rules().Next(s, seen(at(c.quiet)), Advanced{Turn: 1, Done: done})
+					s, _ = rules().Next(s, seen(at(c.quiet)), Advanced{Turn: 9, Done: 1}) // of another turn
+				}
 				now := s.Deadline()
 				if now.IsZero() || now.After(at(time.Minute)) {
 					break
@@ -75,6 +85,9 @@ func TestWaits(t *testing.T) {
 			}
 			if !slices.Equal(said, c.want) {
 				t.Errorf("said %q, want %q", said, c.want)
+			}
+			if c.done != nil {
+				return
 			}
 			over, _ := rules().Next(s, seen(epoch), Waited{Turn: 1, For: c.what})
 			if w := over.Reply.Waits[c.what]; !w.Since.IsZero() || !w.Due.IsZero() {

@@ -239,6 +239,9 @@ func (j *job) send(ctx context.Context) outcome {
 	callCtx, cancel := context.WithTimeoutCause(mcp.WithPeer(mcp.WithInfo(life, p.Info), rt.Peer(p.Call.ID)), limit, errNoReply)
 	defer cancel()
 	callCtx = mcp.WithSent(callCtx, j.sent)
+	if heard := mcp.ProgressFrom(ctx); heard != nil {
+		callCtx = mcp.WithProgress(callCtx, heard)
+	}
 	if !j.awaited {
 		callCtx = mcp.WithAssumed(callCtx)
 	}
