@@ -45,6 +45,8 @@ type MCPServer struct {
 	ClientFile   string           `koanf:"client_secret_file"` // its content becomes ClientSecret
 	Scopes       []string         `koanf:"scopes"`             // of a login, beside those that the server names
 
+	Roots []string `koanf:"roots"` // folders that it may work in: absolute paths, or file URIs
+
 	Elicitation string `koanf:"elicitation"` // answer to its questions to a person: decline (""), or defaults: accept what its defaults fill in
 
 	// MissingEnv names the variables that its secrets refer to and that are
@@ -89,6 +91,9 @@ func (c MCPServer) Entry() external.Entry {
 	}
 	for _, arg := range c.Args {
 		e.Args = append(e.Args, external.Text(arg))
+	}
+	for _, root := range c.Roots {
+		e.Roots = append(e.Roots, external.Text(root))
 	}
 	return e
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,8 @@ type Config struct {
 	ClientID, ClientSecret string   // of a login by OAuth, registered by hand; "": one is registered when it is needed
 	Scopes                 []string // of such a login, beside those that the server names
 
+	Roots []string // file URIs of folders that the server may work in; none: it is not told of any
+
 	Defaults bool // accept a form that the server asks a person to fill in, if its defaults are enough; else it is not told that we answer
 }
 
@@ -91,6 +94,8 @@ type Entry struct {
 	ClientSecretFile string   `json:"client_secret_file"`
 	Scopes           []string `json:"scopes"`
 
+	Roots []Text `json:"roots"` // folders that it may work in: absolute paths, or file URIs
+
 	Elicitation string `json:"elicitation"` // of its questions: decline, which "" means, or defaults
 
 	Enabled   *bool  `json:"enabled"`   // false means disabled
@@ -122,6 +127,9 @@ func (e Entry) Config() (Config, error) {
 	}
 	var errs []error
 	var err error
+	if c.Roots, err = rootsOf(texts(e.Roots)); err != nil {
+		errs = append(errs, err)
+	}
 	c.Transport, c.Guessed, err = e.transport(c.Command, c.URL)
 	errs = append(errs, err)
 	if err == nil {
@@ -244,6 +252,21 @@ func parseTimeout(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("timeout: %q is no time such as 30s, at most %v", text, maxTimeout)
 	}
 	return d, nil
+}
+
+// rootsOf makes file URIs of folders.
+func rootsOf(folders []string) (uris []string, err error) {
+	for _, folder := range folders {
+		u, err := url.Parse(folder)
+		switch {
+		case filepath.IsAbs(folder):
+			u = &url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Clean(folder))}
+		case err != nil || u.Scheme != "file" || u.Host != "" || u.Path == "":
+			return nil, fmt.Errorf("roots: %q is neither an absolute path nor a file:// address", folder)
+		}
+		uris = append(uris, u.String())
+	}
+	return uris, nil
 }
 
 // LogsIn reports whether the server may ask for a login: what the entry sends itself counts before.

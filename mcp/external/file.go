@@ -152,6 +152,9 @@ func (e *Entry) expand(lookup func(string) (string, bool)) error {
 			return ""
 		})
 	}
+	for i := range e.Roots {
+		e.Roots[i] = Text(fill(string(e.Roots[i])))
+	}
 	for _, text := range []*Text{&e.ClientID, &e.ClientSecret} {
 		*text = Text(fill(string(*text)))
 	}

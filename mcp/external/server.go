@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -113,7 +114,7 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 	s.dialling.busy = s.calls.busy
 	options := &sdk.ClientOptions{
 		Logger:                 s.log,
-		Capabilities:           &sdk.ClientCapabilities{},                                                  // no roots, no sampling: a server has no claim on either
+		Capabilities:           &sdk.ClientCapabilities{},                                                  // no sampling: a server has no claim on that
 		LoggingMessageHandler:  func(_ context.Context, r *sdk.LoggingMessageRequest) { s.note(r.Params) }, //nolint:staticcheck // see above
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { wake(s.relist) },
 
@@ -136,7 +137,13 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 	}
 	s.watcher = newWatcher(o.Watch, s)
 	s.watcher.listen(options)
+	if len(c.Roots) > 0 {
+		options.Capabilities.RootsV2 = &sdk.RootCapabilities{}
+	}
 	s.dialling.peer = sdk.NewClient(&sdk.Implementation{Name: "xiaozhi", Version: o.Version}, options)
+	for _, uri := range c.Roots {
+		s.dialling.peer.AddRoots(&sdk.Root{URI: uri, Name: path.Base(uri)}) //nolint:staticcheck // see above
+	}
 	return s
 }
 
