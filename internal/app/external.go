@@ -24,6 +24,7 @@ import (
 	"xiaozhi/mcp/local"
 	"xiaozhi/mcp/router"
 	"xiaozhi/mcp/secret"
+	"xiaozhi/providers"
 )
 
 // external makes the fleet of other people's MCP servers, and the endpoint where
@@ -36,6 +37,7 @@ func (a *App) external(ctx context.Context, from secret.Sources) *external.Set {
 	o := external.ServerOptions{
 		Version: version.Number(), Log: a.log, Watch: watchOf(a),
 		Updated: func(ctx context.Context, uri string) { a.gateway.Updated(ctx, uri) },
+		Answers: answersOf(a),
 	}
 	if a.stored != nil {
 		o.Grants = sealed.Grants{Vault: vault(a.stored, cfg, a.options.Data)}
@@ -86,6 +88,48 @@ func watchOf(a *App) external.Watch {
 			a.outside.routines.Happened(routine.Event{Server: server, Resource: uri, Text: text})
 		},
 	}
+}
+
+// answersOf has the language model of the settings answer external servers.
+func answersOf(a *App) func(context.Context, external.Ask) (external.Answer, error) {
+	return func(ctx context.Context, q external.Ask) (external.Answer, error) {
+		llm := a.cast.main.Load().LLM
+		if llm == nil {
+			return external.Answer{}, external.ErrNoModel
+		}
+		return answerTo(ctx, llm, q)
+	}
+}
+
+// answerTo has a model answer what a server asks. It is given that, and nothing else.
+func answerTo(ctx context.Context, llm providers.LLM, q external.Ask) (answer external.Answer, err error) {
+	var req providers.LLMRequest
+	if q.System != "" {
+		req.Messages = append(req.Messages, providers.Message{Role: providers.RoleSystem, Content: q.System})
+	}
+	for _, m := range q.Messages {
+		role := providers.RoleUser
+		if m.Assistant {
+			role = providers.RoleAssistant
+		}
+		req.Messages = append(req.Messages, providers.Message{Role: role, Content: m.Text})
+	}
+	var said strings.Builder
+	for d, err := range llm.Generate(ctx, req) {
+		if err != nil {
+			return answer, err
+		}
+		if d.Fallback {
+			return answer, external.ErrNoModel
+		}
+		answer.Model = d.Provider
+		if said.WriteString(d.Text); said.Len() > q.Most {
+			answer.Cut = true
+			break
+		}
+	}
+	answer.Text = text.Cut(said.String(), q.Most)
+	return answer, nil
 }
 
 // externalServers returns the configs of the servers that are switched on.

@@ -45,6 +45,8 @@ type MCPServer struct {
 	ClientFile   string           `koanf:"client_secret_file"` // its content becomes ClientSecret
 	Scopes       []string         `koanf:"scopes"`             // of a login, beside those that the server names
 
+	Sampling int `koanf:"sampling"` // answers of our language model that it may have in an hour; 0: none
+
 	Roots []string `koanf:"roots"` // folders that it may work in: absolute paths, or file URIs
 
 	Elicitation string `koanf:"elicitation"` // answer to its questions to a person: decline (""), or defaults: accept what its defaults fill in
@@ -87,7 +89,7 @@ func (c MCPServer) Entry() external.Entry {
 		Type: c.Type, Transport: c.Transport, Command: c.Command, Cwd: c.Cwd, URL: string(c.URL),
 		Env: entryTexts(c.Env), Headers: entryTexts(c.Headers), Disabled: c.Disabled,
 		Allow: c.Allow, Deny: c.Deny, Kinds: c.Kinds, Timeout: external.Text(c.Timeout), Trust: c.Trust, Protocol: c.Protocol,
-		ClientID: external.Text(c.ClientID), ClientSecret: external.Text(c.ClientSecret), Scopes: c.Scopes, Elicitation: c.Elicitation,
+		ClientID: external.Text(c.ClientID), ClientSecret: external.Text(c.ClientSecret), Scopes: c.Scopes, Elicitation: c.Elicitation, Sampling: c.Sampling,
 	}
 	for _, arg := range c.Args {
 		e.Args = append(e.Args, external.Text(arg))

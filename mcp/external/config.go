@@ -60,6 +60,8 @@ type Config struct {
 	ClientID, ClientSecret string   // of a login by OAuth, registered by hand; "": one is registered when it is needed
 	Scopes                 []string // of such a login, beside those that the server names
 
+	Sampling int // answers of our model that it may have in an hour; 0: it is not told that there is one
+
 	Roots []string // file URIs of folders that the server may work in; none: it is not told of any
 
 	Defaults bool // accept a form that the server asks a person to fill in, if its defaults are enough; else it is not told that we answer
@@ -96,6 +98,8 @@ type Entry struct {
 
 	Roots []Text `json:"roots"` // folders that it may work in: absolute paths, or file URIs
 
+	Sampling int `json:"sampling"` // answers of our model that it may have in an hour
+
 	Elicitation string `json:"elicitation"` // of its questions: decline, which "" means, or defaults
 
 	Enabled   *bool  `json:"enabled"`   // false means disabled
@@ -127,6 +131,9 @@ func (e Entry) Config() (Config, error) {
 	}
 	var errs []error
 	var err error
+	if c.Sampling = e.Sampling; e.Sampling < 0 || e.Sampling > maxSampling {
+		errs = append(errs, fmt.Errorf("sampling: %d is not between 0 and %d answers an hour", e.Sampling, maxSampling))
+	}
 	if c.Roots, err = rootsOf(texts(e.Roots)); err != nil {
 		errs = append(errs, err)
 	}

@@ -43,6 +43,9 @@ type ServerOptions struct {
 	// Updated is told of resources that have changed, of those that are followed; nil: nobody is.
 	Updated func(ctx context.Context, uri string)
 
+	// Answers has our model answer servers whose entries allow it; nil: none does.
+	Answers func(ctx context.Context, q Ask) (Answer, error)
+
 	changed func()                                                               // told of each change of a server; nil: nobody is
 	rand    func() float64                                                       // 0 to 1; nil means math/rand
 	dial    func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
@@ -70,6 +73,8 @@ type Server struct {
 	login     *oauth.Login // nil: the server is asked without one
 	followed  followed
 	hearers   hearers
+	quota     quota
+	answers   func(ctx context.Context, q Ask) (Answer, error)
 	told      func(ctx context.Context, uri string) // of resources that have changed; nil: nobody is
 }
 
@@ -109,12 +114,12 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 	s := &Server{
 		name: name, config: c, log: o.Log.With("server", name), mask: newMask(c), dialling: dialling{pause: backoff{rand: o.rand}},
 		relist: make(chan struct{}, 1), redial: make(chan struct{}, 1),
-		calls: calls{running: make(map[uint64]context.CancelCauseFunc)}, condition: condition{changed: o.changed, now: Status{Phase: Resting}}, told: o.Updated,
+		calls: calls{running: make(map[uint64]context.CancelCauseFunc)}, condition: condition{changed: o.changed, now: Status{Phase: Resting}}, told: o.Updated, answers: o.Answers,
 	}
 	s.dialling.busy = s.calls.busy
 	options := &sdk.ClientOptions{
 		Logger:                 s.log,
-		Capabilities:           &sdk.ClientCapabilities{},                                                  // no sampling: a server has no claim on that
+		Capabilities:           &sdk.ClientCapabilities{},                                                  // no sampling unless its entry allows it: a server has no claim on that
 		LoggingMessageHandler:  func(_ context.Context, r *sdk.LoggingMessageRequest) { s.note(r.Params) }, //nolint:staticcheck // see above
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { wake(s.relist) },
 
@@ -137,6 +142,9 @@ func newServer(name string, c Config, o ServerOptions) *Server {
 	}
 	s.watcher = newWatcher(o.Watch, s)
 	s.watcher.listen(options)
+	if c.Sampling > 0 && o.Answers != nil {
+		options.CreateMessageHandler = s.sample //nolint:staticcheck // see above
+	}
 	if len(c.Roots) > 0 {
 		options.Capabilities.RootsV2 = &sdk.RootCapabilities{}
 	}
