@@ -146,7 +146,7 @@ func (r *Responder) startCall(ctx context.Context, st *step, call providers.Tool
 		}
 		r.settle(c, out)
 	default:
-		wait := r.tools.Router.Begin(r.heard(ctx), p) // here, so that a device gets its calls in their order
+		wait := r.tools.Router.Begin(heard(ctx, r.gate), p) // here, so that a device gets its calls in their order
 		r.calling.Go(func() {
 			response := wait()
 			out := response.Outcome(r.lang())
@@ -158,7 +158,7 @@ func (r *Responder) startCall(ctx context.Context, st *step, call providers.Tool
 }
 
 // heard returns a context whose tool tells the user how far it is, where it says that and while they wait.
-func (r *Responder) heard(ctx context.Context) context.Context {
+func heard(ctx context.Context, gate Gate) context.Context {
 	var mu sync.Mutex
 	var last float64
 	return mcp.WithProgress(ctx, func(p mcp.Progress) {
@@ -166,7 +166,7 @@ func (r *Responder) heard(ctx context.Context) context.Context {
 		defer mu.Unlock()
 		if done := p.Done / p.Total; p.Total > 0 && done >= last+tellStep && done <= 1 {
 			last = done
-			r.gate.Advanced(done)
+			gate.Advanced(done)
 		}
 	})
 }
@@ -345,7 +345,7 @@ func (r *Responder) callInstead(ctx context.Context, c *toolCall, call mcp.Call)
 			return err
 		}
 	}
-	wait := r.tools.Router.Begin(r.heard(ctx), p)
+	wait := r.tools.Router.Begin(heard(ctx, r.gate), p)
 	done := make(chan struct{})
 	r.calling.Go(func() {
 		defer close(done)
