@@ -21,6 +21,7 @@ type loginState struct {
 	Link string // of the page of the authorization server
 	Host string // of the link
 	Back bool   // the browser finds back by itself
+	Came bool   // it has come back
 }
 
 // logins are the pages by which people log in to servers of tools.
@@ -70,9 +71,14 @@ func (p logins) wayBack(r *http.Request) (redirect string, finds bool) {
 	return "http://127.0.0.1:" + port + loginPath, false
 }
 
-// back serves the address to which a browser is led after a login.
+// back serves the address to which a browser is led after a login. It changes nothing: what came is in the form, and the
+// person sends that.
 func (p logins) back(w http.ResponseWriter, r *http.Request) {
-	p.finish(w, r, &ui.Form{}, r.URL.Query())
+	s, f := loginState{}, (*ui.Form)(nil)
+	if q := r.URL.Query(); q.Get("state") != "" {
+		s.Came, f = true, ui.Filled("address", loginPath+"?"+q.Encode())
+	}
+	p.showOne(w, r, f, s)
 }
 
 // paste takes the address that the browser was led to, where it did not find back.

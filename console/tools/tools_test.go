@@ -683,17 +683,18 @@ func TestLogin(t *testing.T) {
 	}
 	v.want(v.ask(serversPath, "do", "login", "server", "nobody"), 422, "no such server")
 	for _, w := range []*httptest.ResponseRecorder{
-		v.ask(loginPath + "?state=s1&code=c"), v.ask(loginPath, "address", "http://127.0.0.1/console/tools/servers/login?state=s1&code=c"), v.ask(serversPath, "do", "logout", "server", "mail"),
+		v.ask(loginPath, "address", loginPath+"?state=s1&code=c"), v.ask(loginPath, "address", "http://127.0.0.1/console/tools/servers/login?state=s1&code=c"), v.ask(serversPath, "do", "logout", "server", "mail"),
 	} {
 		if w.Code != 303 || w.Header().Get("Location") != serversPath {
 			t.Errorf("%d %v", w.Code, w.Header())
 		}
 	}
-	v.want(v.ask(loginPath+"?state=other&code=c"), 422, "no login that was begun here")
-	v.want(v.ask(loginPath), 422, "no login that was begun here")
+	v.want(v.ask(loginPath+"?state=s1&code=c"), 200, "One step is left", `value="/console/tools/servers/login?code=c&amp;state=s1"`)
+	v.want(v.ask(loginPath), 200, "Finish the login")
+	v.want(v.ask(loginPath, "address", loginPath+"?state=other&code=c"), 422, "no login that was begun here")
 	v.want(v.ask(loginPath, "address", "https://login.example/"), 422, "no address that a login leads to")
 	s.tested = fmt.Errorf("the login was refused: access_denied (<b>%s)", strings.Repeat("x", 1000))
-	if body := v.want(v.ask(loginPath+"?state=s1&error=access_denied"), 422, "The login failed", "access_denied", "&lt;b&gt;"); strings.Contains(body, strings.Repeat("x", 500)) {
+	if body := v.want(v.ask(loginPath, "address", loginPath+"?state=s1&error=access_denied"), 422, "The login failed", "access_denied", "&lt;b&gt;"); strings.Contains(body, strings.Repeat("x", 500)) {
 		t.Error("the words of the server are shown whole")
 	}
 }
