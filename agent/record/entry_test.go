@@ -25,7 +25,7 @@ import (
 func TestEveryOptionIsKnown(t *testing.T) {
 	wrapped := []string{"VAD", "ASR", "LLM", "TTS", "Realtime", "FastPath", "Features", "Persona", "Describe", "Voices", "AgentOf"}
 	flagged := []string{"Tokens", "Sounds", "Levels", "Zone"}
-	of := []string{"Phrases", "Prompts", "Devices", "Log", "Recall", "Record", "Keeper", "Report", "Phase", "Meter", "Latest", "Limits", "Renewed", "Quiet"} // not of the recording: they decide nothing
+	of := []string{"Phrases", "Prompts", "Devices", "Log", "Recall", "Record", "Keeper", "Report", "Phase", "Meter", "Latest", "Limits", "Renewed", "Quiet", "Ended"} // not of the recording: they decide nothing
 	for _, options := range []any{agent.Options{}, router.Options{}} {
 		typ := reflect.TypeOf(options)
 		for f := range typ.Fields() {

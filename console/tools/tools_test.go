@@ -236,7 +236,7 @@ func TestList(t *testing.T) {
 	}
 	v.want(v.ask(path+"?after=zzz"), 400, "no such place in the list")
 	for query, want := range map[string]string{
-		"?q=LAMP": "self.lamp.set", "?source=external": "find", "?device=M1": "clock self.lamp.set self.reboot self.shell.run", "?device=m1&source=device&q=shell": "self.shell.run", "?q=%00": "", "?after=h%00%00%00": "",
+		"?q=LAMP": "self.lamp.set", "?source=external": "find", "?device=M1": "clock self.lamp.set self.reboot self.shell.run", "?device=m1&source=device&q=shell": "self.shell.run", "?q=%00": "", "?after=i%00%00%00": "",
 	} {
 		if got := strings.Join(rowsIn(v.want(v.ask(path+query), 200)), " "); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
