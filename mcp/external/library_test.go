@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,6 +173,62 @@ func TestShares(t *testing.T) {
 		delete(set.servers, "near")
 		if _, err := house.Read(t.Context(), "house://papers"); !errors.Is(err, mcp.ErrClosed) {
 			t.Errorf("of a server that is gone: %v", err)
+		}
+	})
+}
+
+// TestFollowedAndWatched: a resource that is waited for here and followed for others is told to both, and to the others still when
+// nobody waits for it here; a server that tells of no changes is not followed.
+func TestFollowedAndWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		subscribes := &sdk.ServerOptions{
+			SubscribeHandler:   func(context.Context, *sdk.SubscribeRequest) error { return nil },
+			UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
+		}
+		peer := sdk.NewServer(&sdk.Implementation{Name: "house"}, subscribes)
+		shares(peer)
+		var waits atomic.Bool
+		waits.Store(true)
+		told := make(chan string, 10)
+		s, _ := piped(t, peer, ServerOptions{
+			Updated: func(_ context.Context, uri string) { told <- "outside" },
+			Watch: Watch{
+				Wanted: func(string) []string {
+					if waits.Load() {
+						return []string{"house://papers"}
+					}
+					return nil
+				},
+				Changed: func(string, string, string) { told <- "here" },
+			},
+		})
+		running(t, s)
+		if err := s.follow("house://papers"); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"here outside", "outside"} {
+			later(time.Second)
+			_ = peer.ResourceUpdated(t.Context(), &sdk.ResourceUpdatedNotificationParams{URI: "house://papers"})
+			later(time.Second)
+			var got []string
+			for len(told) > 0 {
+				got = append(got, <-told)
+			}
+			if slices.Sort(got); strings.Join(got, " ") != want {
+				t.Errorf("told %v, want %s", got, want)
+			}
+			waits.Store(false)
+			wake(s.watcher.again)
+		}
+		mute := sdk.NewServer(&sdk.Implementation{Name: "mute"}, nil)
+		shares(mute)
+		m, _ := piped(t, mute, ServerOptions{})
+		if err := m.follow("house://papers"); !errors.Is(err, mcp.ErrClosed) {
+			t.Errorf("not connected: %v", err)
+		}
+		running(t, m)
+		if err := m.follow("house://papers"); !isToolError(err) {
+			t.Errorf("a server that tells of nothing: %v", err)
 		}
 	})
 }

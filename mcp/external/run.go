@@ -128,7 +128,6 @@ func (s *Server) attempt(ctx context.Context) error {
 		return errNotConnected
 	}
 	live.wg.Go(func() { s.watcher.run(ctx, live) })
-	s.refollow(ctx, live)
 	return s.serve(ctx, live, strings.TrimSpace(text.Cut(it.Name, 100)+" "+text.Cut(it.Version, 100)))
 }
 

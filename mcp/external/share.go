@@ -15,8 +15,9 @@ import (
 	"xiaozhi/mcp/external/library"
 )
 
-// maxFollowed is how many resources of one server are followed.
-const maxFollowed = 64
+// maxFollowed is how many resources of one server are followed for others: half of what is subscribed to at most, so that
+// nobody outside takes the places of what is waited for here.
+const maxFollowed = maxWatched / 2
 
 // followed owns which resources of a server are followed. Its methods may be called at the same time.
 type followed struct {
@@ -41,12 +42,6 @@ func (f *followed) add(uri string) (added bool, err error) {
 	return true, nil
 }
 
-func (f *followed) drop(uri string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.uris, uri)
-}
-
 func (f *followed) all() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,18 +54,6 @@ func (f *followed) has(uri string) bool {
 	defer f.mu.Unlock()
 	_, is := f.uris[uri]
 	return is
-}
-
-// refollow subscribes to what is followed, over a new connection.
-func (s *Server) refollow(ctx context.Context, live *session) {
-	for _, uri := range s.followed.all() {
-		ctx, cancel := context.WithTimeout(ctx, pageLimit)
-		err := live.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
-		cancel()
-		if err != nil {
-			s.log.Warn("mcp server does not tell of a resource any more", "err", s.mask.err(err))
-		}
-	}
 }
 
 // request sends one request about the library within the time of a call, and gives up when the server leaves. what names it.
@@ -104,17 +87,21 @@ func (s *Server) prompt(ctx context.Context, name string, arguments map[string]s
 	})
 }
 
-// follow has changes of a resource told from now on, over later connections too.
-func (s *Server) follow(ctx context.Context, uri string) error {
-	added, err := s.followed.add(uri)
-	if err != nil || !added {
-		return err
+// errNoNews says that a server does not tell of changes.
+var errNoNews = &mcp.ToolError{Message: "this server does not tell when its resources change"}
+
+// follow has changes of a resource told from now on, over later connections too. The watcher subscribes to it.
+func (s *Server) follow(uri string) error {
+	_, live := s.calls.beside()
+	if live == nil {
+		return mcp.ErrClosed
 	}
-	_, err = request(ctx, s, "resources/subscribe", func(ctx context.Context, live *session) (struct{}, error) {
-		return struct{}{}, live.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
-	})
-	if err != nil {
-		s.followed.drop(uri)
+	if about := live.InitializeResult().Capabilities; about == nil || about.Resources == nil || !about.Resources.Subscribe {
+		return errNoNews
+	}
+	added, err := s.followed.add(uri)
+	if added {
+		wake(s.watcher.again)
 	}
 	return err
 }
@@ -173,12 +160,12 @@ func (set *Set) share(name string, l *library.Library) library.Share {
 			}
 			return s.prompt(ctx, name, arguments)
 		},
-		Follow: func(ctx context.Context, uri string) error {
+		Follow: func(_ context.Context, uri string) error {
 			s, err := now()
 			if err != nil {
 				return err
 			}
-			return s.follow(ctx, uri)
+			return s.follow(uri)
 		},
 	}
 }

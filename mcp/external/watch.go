@@ -26,14 +26,15 @@ type Watch struct {
 type watcher struct {
 	o       Watch
 	server  string
-	again   chan struct{} // 1: others are wanted
-	touched chan string   // URIs that have changed
+	also    func() []string // URIs that are followed for others, who are told of changes only
+	again   chan struct{}   // 1: others are wanted
+	touched chan string     // URIs that have changed
 	log     *slog.Logger
 	mask    mask
 }
 
 func newWatcher(o Watch, s *Server) *watcher {
-	return &watcher{o: o, server: s.name, again: make(chan struct{}, 1), touched: make(chan string, touchedDepth), log: s.log, mask: s.mask}
+	return &watcher{o: o, server: s.name, also: s.followed.all, again: make(chan struct{}, 1), touched: make(chan string, touchedDepth), log: s.log, mask: s.mask}
 }
 
 // listen has it told of changes, beside who is already.
@@ -56,11 +57,27 @@ func (w *watcher) listen(options *sdk.ClientOptions) {
 	}
 }
 
+// waited lists the resources that somebody waits for.
+func (w *watcher) waited() []string {
+	if w.o.Wanted == nil {
+		return nil
+	}
+	return w.o.Wanted(w.server)
+}
+
+// wanted lists all that is to be subscribed to, each once: what somebody waits for first.
+func (w *watcher) wanted() []string {
+	all := slices.Clone(w.waited())
+	for _, uri := range w.also() {
+		if !slices.Contains(all, uri) {
+			all = append(all, uri)
+		}
+	}
+	return all
+}
+
 // run follows what is wanted over a connection, until that ends.
 func (w *watcher) run(ctx context.Context, live *session) {
-	if w.o.Wanted == nil {
-		return
-	}
 	followed := map[string]bool{}
 	for {
 		w.follow(ctx, live, followed)
@@ -78,7 +95,7 @@ func (w *watcher) run(ctx context.Context, live *session) {
 
 // follow subscribes to what is wanted, and no more to what is not.
 func (w *watcher) follow(ctx context.Context, live *session, followed map[string]bool) {
-	wanted := w.o.Wanted(w.server)
+	wanted := w.wanted()
 	if len(wanted) > maxWatched {
 		w.log.Warn("too many resources of an mcp server are waited for", "count", len(wanted), "limit", maxWatched)
 		wanted = wanted[:maxWatched]
@@ -107,7 +124,7 @@ func (w *watcher) follow(ctx context.Context, live *session, followed map[string
 
 // read tells what a resource that has changed holds.
 func (w *watcher) read(ctx context.Context, live *session, uri string) {
-	if !slices.Contains(w.o.Wanted(w.server), uri) {
+	if !slices.Contains(w.waited(), uri) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, watchLimit)
