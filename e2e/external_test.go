@@ -364,7 +364,7 @@ func TestToolsAreOffered(t *testing.T) {
 	defer market.Close()
 	s := start(t, setup{
 		env:    []string{"MARKET_TOKEN=m4rket"},
-		config: "tools: {offer: [{url: 'ws" + strings.TrimPrefix(market.URL, "http") + "/mcp/?token=${MARKET_TOKEN}', deny: [exit]}]}\n",
+		config: "tools: {offer: [{url: 'ws" + strings.TrimPrefix(market.URL, "http") + "/mcp/?token=${MARKET_TOKEN}', deny: [calculate]}]}\n",
 	})
 	var conn *websocket.Conn
 	select {
@@ -375,9 +375,9 @@ func TestToolsAreOffered(t *testing.T) {
 	defer conn.Close()
 	for _, step := range []struct{ say, want string }{
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"market","version":"1"}}}`, `"name":"xiaozhi"`},
-		{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}`, `"name":"get_current_time"`},
-		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"get_current_time","arguments":{}}}`, `20`},
-		{`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"exit","arguments":{}}}`, `unknown tool`},
+		{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}`, `"name":"time.get_current_time"`},
+		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"time.get_current_time","arguments":{}}}`, `20`},
+		{`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"util.calculate","arguments":{"expression":"1+1"}}}`, `tool not found`},
 	} {
 		if err := conn.WriteMessage(websocket.TextMessage, []byte(step.say)); err != nil {
 			t.Fatal(err)

@@ -212,8 +212,8 @@ func TestThingExamples(t *testing.T) {
 		}
 	}
 	p.until(`"tts"`, `"stop"`)
+	p.send(`{ "type":"iot", "update": true, "states": [ { "name":"Lamp", "state": { "power": true } } ] }`) // which confirms the call
 	s.awaitLog(ctx, t, "tool call", "self.lamp.turn_on", "source=iot", "kind=control", "awaited=false")
-	p.send(`{ "type":"iot", "update": true, "states": [ { "name":"Lamp", "state": { "power": true } } ] }`)
 
 	p.send(typed(`use self_lamp_set_level {"level": "bright"}`)) // would crash the device
 	if _, before := p.until(`"tts"`, `"stop"`); strings.Contains(strings.Join(before, ""), `"commands"`) {
