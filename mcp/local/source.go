@@ -36,8 +36,8 @@ type Options struct {
 
 	Documents Documents // nil: nothing can be looked up in documents
 
-	Voices func() bool // whether voices can be learned now; it does not wait. nil: never
-	Routines bool // things can be done at times
+	Voices   func() bool // whether voices can be learned now; it does not wait. nil: never
+	Routines bool        // things can be done at times
 }
 
 // Source is the server's own tools, as an mcp.Source. One serves all devices.
