@@ -25,6 +25,7 @@ import (
 	memorypages "xiaozhi/console/memories"
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/account"
+	"xiaozhi/internal/alarms"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/documents"
 	"xiaozhi/internal/engines"
@@ -38,7 +39,6 @@ import (
 	"xiaozhi/internal/routine/stored"
 	"xiaozhi/internal/sender"
 	"xiaozhi/internal/songs"
-	"xiaozhi/internal/text"
 	"xiaozhi/internal/uptime"
 	"xiaozhi/internal/wire"
 	"xiaozhi/knowledge"
@@ -61,7 +61,7 @@ import (
 func (a *App) reminders(ctx context.Context, kept *store.Store) *alarm.Book {
 	o := alarm.Options{Most: a.cfg.Reminders.PerDevice, KeepOpen: a.cfg.Reminders.KeepOpen, Up: uptime.Clock(), Owner: owner, Log: a.log}
 	if kept != nil {
-		o.Store = storedReminders{kept.Reminders}
+		o.Store = alarms.New(kept.Reminders)
 	}
 	book := alarm.New(ctx, o)
 	a.life.atEnd(book.Close)
@@ -431,7 +431,7 @@ func routinesOf(ctx context.Context, a *App) *routine.Book {
 		}),
 	}
 	if a.stored != nil {
-		o.Store = stored.New(a.stored.Routines, onceKnown)
+		o.Store = stored.New(a.stored.Routines, alarms.OnceKnown)
 	}
 	book = routine.New(ctx, o)
 	a.life.atEnd(book.Close)
@@ -477,87 +477,5 @@ func ran(a *App, device string) func(router.Record, string) {
 			e.Name = a.outside.named(device)
 		}
 		a.outside.routines.Happened(e)
-	}
-}
-
-// storedReminders keeps reminders in a database.
-type storedReminders struct{ table *store.Reminders }
-
-var _ alarm.Store = storedReminders{}
-
-// A device that has just come may not be written down yet: its first reminder waits for that.
-const (
-	deviceComes = 3 * time.Second
-	lookForIt   = 50 * time.Millisecond
-)
-
-// Add commits a reminder. It waits for the record of its device for 3 s.
-func (s storedReminders) Add(ctx context.Context, r alarm.Reminder) error {
-	return onceKnown(ctx, func() error { return s.table.Add(ctx, toRow(r)) })
-}
-
-// onceKnown keeps something of a device. It waits for the record of the device for 3 s.
-func onceKnown(ctx context.Context, keep func() error) error {
-	for until := time.Now().Add(deviceComes); ; {
-		err := keep()
-		if !errors.Is(err, store.ErrNotFound) || time.Now().After(until) {
-			return err
-		}
-		select {
-		case <-time.After(lookForIt):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// Find returns what a query asks for.
-func (s storedReminders) Find(ctx context.Context, q alarm.Query) ([]alarm.Reminder, error) {
-	var states []string
-	for _, state := range q.States {
-		states = append(states, string(state))
-	}
-	rows, err := s.table.Find(ctx, store.ReminderQuery{DeviceID: q.Device, States: states, Before: q.Before, Limit: q.Most})
-	if err != nil {
-		return nil, err
-	}
-	found := make([]alarm.Reminder, len(rows))
-	for i, r := range rows {
-		found[i] = alarm.Reminder{
-			ID: r.ID, Device: r.DeviceID, Kind: alarm.Kind(r.Kind), State: alarm.State(r.State), Text: r.Text, Lang: text.Lang(r.Language),
-			Due: r.DueAt, Length: r.Length, Wall: r.Wall, Zone: r.Zone, Rule: r.Rule, Rang: r.RangAt,
-		}
-	}
-	return found, nil
-}
-
-// Change commits all changes at once, but for those whose reminder is not as it was.
-func (s storedReminders) Change(ctx context.Context, all ...alarm.Change) (done []bool, err error) {
-	changes := make([]store.ReminderChange, len(all))
-	for i, c := range all {
-		changes[i] = store.ReminderChange{Was: toRow(c.Was), Now: toRow(c.Now)}
-	}
-	return s.table.ChangeAll(ctx, changes)
-}
-
-// Shift commits another time for all timers that wait.
-func (s storedReminders) Shift(ctx context.Context, d time.Duration) error {
-	return s.table.Shift(ctx, d)
-}
-
-// Purge forgets those that are over.
-func (s storedReminders) Purge(ctx context.Context, before time.Time) error {
-	return s.table.Purge(ctx, before)
-}
-
-// Forget deletes all reminders of a device.
-func (s storedReminders) Forget(ctx context.Context, device string) error {
-	return s.table.Forget(ctx, device)
-}
-
-func toRow(r alarm.Reminder) store.Reminder {
-	return store.Reminder{
-		ID: r.ID, DeviceID: r.Device, Kind: string(r.Kind), State: string(r.State), Text: r.Text, Language: string(r.Lang),
-		DueAt: r.Due, Length: r.Length, Wall: r.Wall, Zone: r.Zone, Rule: r.Rule, RangAt: r.Rang,
 	}
 }

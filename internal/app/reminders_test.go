@@ -9,6 +9,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/agent/feature/alarm/storetest"
+	"xiaozhi/internal/alarms"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/mcp"
@@ -36,7 +37,7 @@ func TestStoredReminders(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			return storedReminders{s.Reminders}
+			return alarms.New(s.Reminders)
 		})
 	})
 }

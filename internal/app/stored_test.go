@@ -15,6 +15,7 @@ import (
 	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/identity/recordstest"
+	"xiaozhi/internal/alarms"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/store"
@@ -62,7 +63,7 @@ func TestReminderOutlivesProgram(t *testing.T) {
 				}
 				var s alarm.Store = alarm.NewMemory()
 				if a.stored != nil {
-					s = storedReminders{a.stored.Reminders}
+					s = alarms.New(a.stored.Reminders)
 				}
 				f(a, s)
 			}

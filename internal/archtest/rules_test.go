@@ -139,6 +139,7 @@ var rules = []rule{
 	{"internal/documents", "knowledge knowledge/apart knowledge/reader mcp/local store", "what joins the documents of agents with the store, what reads them and the tool"},
 	{"internal/memories", "memory memory/hosted providers internal/text store", "what is remembered, in the store"},
 	{"internal/persons", "providers store voices", "people who are known by their voices, in the store"},
+	{"internal/alarms", "agent/feature/alarm internal/text store", "timers and reminders in the store"},
 	{"internal/letters", "agent/feature/mail internal/text store", "what devices are to be told in the store"},
 	{"internal/hours", "", "spans of the day: pure"},
 	{"internal/routine", "agent/feature/mail internal/private internal/recur internal/text/... mcp", "what is done at times and after events, whoever does it"},
