@@ -60,7 +60,7 @@ type Turn struct {
 	Notes func(ctx context.Context, words string) Notes
 }
 
-// Notes are what a model is told before it answers.
+// Notes tell a model something before it answers.
 type Notes struct {
 	Always string // after the system prompt: the same from turn to turn, mostly
 	Found  string // before the user's words: what has to do with them

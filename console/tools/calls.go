@@ -45,7 +45,7 @@ func (l *callLog) Many() bool {
 	return slices.ContainsFunc(l.Counts, func(c toolcount.Count) bool { return c.Calls > 0 || refused(c) > 0 })
 }
 
-// refused is how many calls were not made.
+// refused counts the calls that were not made.
 func refused(c toolcount.Count) (all uint64) {
 	for _, n := range c.Refused {
 		all += n

@@ -111,7 +111,7 @@ func timeKey(times map[string]time.Duration, w row) string {
 	return patternOf(w.Tool)
 }
 
-// names are what a tool is called beside its own name.
+// names returns the other names of a tool.
 func (w row) names() []string {
 	names := []string{mcp.FunctionName(w.Tool.Name)}
 	if w.LLMName != "" {

@@ -119,7 +119,7 @@ func (o outside) Call(ctx context.Context, id string, call mcp.Call) (mcp.Action
 // Calls lists the last tool calls of a device.
 func (o outside) Calls(id string) []router.Record { return o.calls.Calls(id) }
 
-// acts are what programs have devices do. What is said and asked goes by the office of letters; a device that is not known has none
+// acts returns the functions by which programs have devices do something. What is said and asked goes by the office of letters; a device that is not known has none
 // there, and is spoken to directly while it is connected.
 func (o outside) acts() offer.Acts {
 	return offer.Acts{Say: o.say, Ask: o.ask, Listen: o.listen, Abort: o.abort, Letter: o.letter, Sleeping: o.sleeping}

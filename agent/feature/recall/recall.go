@@ -73,7 +73,7 @@ func (r *recall) Detach() feature.State {
 	return nil
 }
 
-// mode is how much is remembered with an agent.
+// mode returns how much is remembered with an agent.
 func (r *recall) mode(agent string) memory.Mode {
 	if r.off {
 		return memory.Nothing
