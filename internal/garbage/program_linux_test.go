@@ -36,17 +36,19 @@ func TestReleaseProgram(t *testing.T) {
 	}
 }
 
-func TestCodeOf(t *testing.T) {
-	for line, want := range map[string]bool{
-		"00403000-01496000 r-xp 00003000 fe:00 9989522                            /opt/xiaozhi": true,
-		"01496000-02a6c000 r--p 01096000 fe:00 9989522                            /opt/xiaozhi": true,
-		"02a6f000-02cca000 rw-p 0266f000 fe:00 9989522                            /opt/xiaozhi": false,
-		"00403000-01496000 r-xp 00003000 fe:00 9989522                            /opt/other":   false,
-		"7ff4e731f000-7ff4e7320000 r--p 00000000 00:00 0":                                       false,
-		"": false,
+func TestPartOf(t *testing.T) {
+	for line, want := range map[string]part{
+		"00403000-01496000 r-xp 00003000 fe:00 9989522                            /opt/xiaozhi": {0x403000, 0x1496000, true},
+		"01496000-02a6c000 r--p 01096000 fe:00 9989522                            /opt/xiaozhi": {0x1496000, 0x2a6c000, false},
+		"02a6f000-02cca000 rw-p 0266f000 fe:00 9989522                            /opt/xiaozhi": {},
+		"00403000-01496000 r-xp 00003000 fe:00 9989522                            /opt/other":   {},
+		"7ff4e731f000-7ff4e7320000 r--p 00000000 00:00 0":                                       {},
+		"01496000-00403000 r--p 01096000 fe:00 9989522 /opt/xiaozhi":                            {},
+		"01496000-02a6c000 r- 01096000 fe:00 9989522 /opt/xiaozhi":                              {},
+		"": {},
 	} {
-		if from, to, ok := codeOf(line, "/opt/xiaozhi"); ok != want || ok && from >= to {
-			t.Errorf("%q: %x to %x, %v", line, from, to, ok)
+		if got, ok := partOf(line, "/opt/xiaozhi"); ok != (want != part{}) || ok && got != want {
+			t.Errorf("%q: %+v, %v", line, got, ok)
 		}
 	}
 }
