@@ -147,9 +147,17 @@ func (d *Devices) await(ctx context.Context, id string) (*Device, error) {
 }
 
 func newDevice(id string) *Device {
-	dev := &Device{id: id, made: time.Now(), slot: make(chan struct{}, 1), states: map[string]feature.State{}}
+	dev := &Device{id: id, made: time.Now(), slot: make(chan struct{}, 1)}
 	dev.slot <- struct{}{}
 	return dev
+}
+
+// set keeps the state of a feature. Only the conversation that has the record calls it.
+func (d *Device) set(feat string, state feature.State) {
+	if d.states == nil {
+		d.states = map[string]feature.State{} // as few devices have any
+	}
+	d.states[feat] = state
 }
 
 // release ends a loan, and forgets records that nobody has needed for long.

@@ -140,7 +140,7 @@ func TestDevicesKeepStates(t *testing.T) {
 			return dev
 		}
 		dev := visit("a")
-		dev.states["alarm"] = dueState(time.Now().Add(301 * 24 * time.Hour))
+		dev.set("alarm", dueState(time.Now().Add(301*24*time.Hour)))
 		d.release(dev)
 		time.Sleep(299 * 24 * time.Hour)
 		d.release(visit("b"))

@@ -127,7 +127,7 @@ func (s stay) detach() {
 	for i, in := range c.features {
 		name := c.o.Features[i].Name()
 		if state := in.Detach(); state != nil {
-			c.dev.states[name] = state
+			c.dev.set(name, state)
 		} else {
 			delete(c.dev.states, name)
 		}

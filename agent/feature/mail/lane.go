@@ -29,7 +29,7 @@ type lane struct {
 	state laneState
 	more  bool         // something has come while it was fetching or telling
 	told  bool         // it was telling since it found nothing last
-	open  Letter       // of laneTelling
+	open  *Letter      // of laneTelling; nil: none
 	begun *atomic.Bool // whether open is being told; nil: none was
 }
 
@@ -166,7 +166,7 @@ func (l *lane) give(ctx context.Context, now Letter, song string) {
 	b.mu.Lock()
 	gone := b.gone
 	if !gone {
-		l.state, l.open, l.begun = laneTelling, now, nil
+		l.state, l.open, l.begun = laneTelling, &now, nil
 	}
 	b.mu.Unlock()
 	if gone {
@@ -282,7 +282,7 @@ func (l *lane) finish(was, now Letter) {
 	b := l.box
 	b.mu.Lock()
 	gone := b.gone
-	if l.open, l.told = (Letter{}), true; !gone {
+	if l.open, l.told = nil, true; !gone {
 		l.state = laneFetching
 	}
 	b.mu.Unlock()
@@ -298,22 +298,23 @@ func (l *lane) finish(was, now Letter) {
 func (l *lane) has(was Letter) bool {
 	l.box.mu.Lock()
 	defer l.box.mu.Unlock()
-	return l.state == laneTelling && l.open.ID == was.ID
+	return l.state == laneTelling && l.open != nil && l.open.ID == was.ID
 }
 
 // restore puts a letter back that the conversation, which has ended, did not begin. The player says what was heard of a song.
 func (l *lane) restore() {
 	b := l.box
 	b.mu.Lock()
-	was, begun := l.open, l.begun != nil && l.begun.Load()
-	telling := l.state == laneTelling && was.ID != "" && !l.pick.Songs
+	open, begun := l.open, l.begun != nil && l.begun.Load()
+	telling := l.state == laneTelling && open != nil && !l.pick.Songs
 	if telling {
-		l.open = Letter{}
+		l.open = nil
 	}
 	b.mu.Unlock()
 	if !telling {
 		return
 	}
+	was := *open
 	now := was.back()
 	if was.Begun = begun; begun { // it ended in a way of which nobody was told
 		now = was
