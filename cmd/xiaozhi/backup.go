@@ -45,12 +45,7 @@ func exit(err error) int {
 // backup is the subcommand that makes a backup, beside a running server or without one.
 func backup(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o app.BackupOptions
-	flags := flag.NewFlagSet("xiaozhi backup", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: xiaozhi backup [flags] [FILE]\n\n%s\n\n", message.Both("backup/usage"))
-		flags.PrintDefaults()
-	}
+	flags := newFlags("backup", "backup [flags] [FILE]", "backup/usage", stderr)
 	file := flags.String("config", "", message.Both("command/flag-config"))
 	flags.StringVar(&o.Data, "data", "data", message.Both("command/flag-data"))
 	flags.BoolVar(&o.Sound, "sound", false, message.Both("backup/flag-sound"))
@@ -76,12 +71,7 @@ func backup(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // restore is the subcommand that puts a backup into the place of what the data folder holds.
 func restore(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var file string
-	flags := flag.NewFlagSet("xiaozhi restore", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: xiaozhi restore [flags] FILE\n\n%s\n\n", message.Both("backup/usage-restore"))
-		flags.PrintDefaults()
-	}
+	flags := newFlags("restore", "restore [flags] FILE", "backup/usage-restore", stderr)
 	data := flags.String("data", "data", message.Both("command/flag-data"))
 	if err := fileArgs(flags, args, &file); err != nil {
 		return exit(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,12 +33,7 @@ type configCommand struct {
 // one it works on the data folder. It returns 0 when it was done, 1 when it was not, and 2 when it was misused.
 func configMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := configCommand{out: stdout}
-	flags := flag.NewFlagSet("xiaozhi config", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: xiaozhi config show [--origin] [WORD] | export [--secrets refs|plain] | import FILE [--check]\n\n%s\n\n", message.Both("settings/usage"))
-		flags.PrintDefaults()
-	}
+	flags := newFlags("config", "config show [--origin] [WORD] | export [--secrets refs|plain] | import FILE [--check]", "settings/usage", stderr)
 	flags.StringVar(&c.file, "config", "", message.Both("command/flag-config"))
 	flags.StringVar(&c.data, "data", "data", message.Both("command/flag-data"))
 	flags.StringVar(&c.server, "server", "", message.Both("services/flag-server"))

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -21,12 +20,7 @@ import (
 
 // login is "tools login": it logs in to an external MCP server by a link that somebody opens. It works on the store itself.
 func login(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("xiaozhi tools login", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: xiaozhi tools login [flags] SERVER\n\n%s\n\n", message.Both("login/usage"))
-		flags.PrintDefaults()
-	}
+	flags := newFlags("tools login", "tools login [flags] SERVER", "login/usage", stderr)
 	file := flags.String("config", "", message.Both("command/flag-config"))
 	data := flags.String("data", "data", message.Both("command/flag-data"))
 	if err := flags.Parse(args); err != nil {

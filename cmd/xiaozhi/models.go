@@ -36,12 +36,7 @@ func modelsMain(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	if len(args) > 0 {
 		action, args = args[0], args[1:]
 	}
-	flags := flag.NewFlagSet("xiaozhi models", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: xiaozhi models list | get NAME... | check [NAME...] | rm NAME... [flags]\n\n%s\n\n", message.Both("models/usage"))
-		flags.PrintDefaults()
-	}
+	flags := newFlags("models", "models list | get NAME... | check [NAME...] | rm NAME... [flags]", "models/usage", stderr)
 	if action == "try" {
 		return tryModel(ctx, flags, args, stderr)
 	}

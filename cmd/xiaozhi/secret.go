@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -20,12 +19,7 @@ import (
 
 // secret is the subcommand that keeps secrets sealed. It works on the store itself.
 func secret(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("xiaozhi secret", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: xiaozhi secret [flags] [set NAME ADDRESS | list | delete NAME]\n\n%s\n\n", message.Both("sealed/usage"))
-		flags.PrintDefaults()
-	}
+	flags := newFlags("secret", "secret [flags] [set NAME ADDRESS | list | delete NAME]", "sealed/usage", stderr)
 	file := flags.String("config", "", message.Both("command/flag-config"))
 	data := flags.String("data", "data", message.Both("command/flag-data"))
 	if err := flags.Parse(args); err != nil {

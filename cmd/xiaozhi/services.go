@@ -36,12 +36,7 @@ type servicesFlags struct {
 // services is the subcommand that lists services, tries them and their voices.
 func services(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f servicesFlags
-	flags := flag.NewFlagSet("xiaozhi services", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: xiaozhi services [list] | test NAME [flags] | voices NAME [flags]\n\n%s\n\n", message.Both("services/usage"))
-		flags.PrintDefaults()
-	}
+	flags := newFlags("services", "services [list] | test NAME [flags] | voices NAME [flags]", "services/usage", stderr)
 	flags.StringVar(&f.config, "config", "", message.Both("command/flag-config"))
 	flags.StringVar(&f.data, "data", "data", message.Both("command/flag-data"))
 	flags.StringVar(&f.server, "server", "", message.Both("services/flag-server"))
