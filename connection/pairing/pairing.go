@@ -273,29 +273,24 @@ func (h *handler) forget(ctx context.Context, id string) []string {
 
 // explain returns the status and the message of an error.
 func explain(err error) (status int, id string) {
-	for _, e := range []struct {
-		err    error
-		status int
-		id     string
-	}{
-		{identity.ErrNoSuchCode, http.StatusNotFound, "pairing/code-unknown"},
-		{identity.ErrCodeUsed, http.StatusConflict, "pairing/code-used"},
-		{identity.ErrCodeExpired, http.StatusGone, "pairing/code-expired"},
-		{identity.ErrNotACode, http.StatusBadRequest, "pairing/no-code"},
-		{identity.ErrGuesses, http.StatusTooManyRequests, "pairing/guesses"},
-		{identity.ErrNoSuchDevice, http.StatusNotFound, "pairing/no-device"},
-		{identity.ErrNoName, http.StatusBadRequest, "pairing/no-name"},
-		{identity.ErrTaken, http.StatusConflict, "pairing/taken"},
-		{identity.ErrNotWritten, http.StatusInsufficientStorage, "pairing/not-written"},
-		{errNoAct, http.StatusNotFound, "pairing/no-path"},
-		{errDays, http.StatusBadRequest, "pairing/days"},
-		{errNoKept, http.StatusConflict, "pairing/no-store"},
-	} {
-		if errors.Is(err, e.err) {
-			return e.status, e.id
-		}
+	f, known := message.FailureOf(err, []message.Failure{
+		{Err: identity.ErrNoSuchCode, Status: http.StatusNotFound, ID: "pairing/code-unknown"},
+		{Err: identity.ErrCodeUsed, Status: http.StatusConflict, ID: "pairing/code-used"},
+		{Err: identity.ErrCodeExpired, Status: http.StatusGone, ID: "pairing/code-expired"},
+		{Err: identity.ErrNotACode, Status: http.StatusBadRequest, ID: "pairing/no-code"},
+		{Err: identity.ErrGuesses, Status: http.StatusTooManyRequests, ID: "pairing/guesses"},
+		{Err: identity.ErrNoSuchDevice, Status: http.StatusNotFound, ID: "pairing/no-device"},
+		{Err: identity.ErrNoName, Status: http.StatusBadRequest, ID: "pairing/no-name"},
+		{Err: identity.ErrTaken, Status: http.StatusConflict, ID: "pairing/taken"},
+		{Err: identity.ErrNotWritten, Status: http.StatusInsufficientStorage, ID: "pairing/not-written"},
+		{Err: errNoAct, Status: http.StatusNotFound, ID: "pairing/no-path"},
+		{Err: errDays, Status: http.StatusBadRequest, ID: "pairing/days"},
+		{Err: errNoKept, Status: http.StatusConflict, ID: "pairing/no-store"},
+	})
+	if !known {
+		return http.StatusInternalServerError, "connection/internal"
 	}
-	return http.StatusInternalServerError, "connection/internal"
+	return f.Status, f.ID
 }
 
 // Reason returns the message that says to people why something was not done to a device; "": it is not for them.

@@ -13,6 +13,7 @@ import (
 	"xiaozhi/audio"
 	"xiaozhi/audio/file"
 	"xiaozhi/internal/access"
+	"xiaozhi/internal/text/message"
 	"xiaozhi/providers"
 	"xiaozhi/voices"
 )
@@ -62,26 +63,20 @@ var (
 	errLong  = errors.New("the file is too long")
 )
 
-// failure maps an error to its answer.
-type failure struct {
-	err    error
-	status int
-	id     string // of the message, and the code
-}
-
-func failures() []failure {
-	return []failure{
-		{voices.ErrNobody, http.StatusNotFound, "household/nobody"},
-		{voices.ErrTaken, http.StatusConflict, "household/taken"},
-		{voices.ErrName, http.StatusBadRequest, "household/name"},
-		{voices.ErrFull, http.StatusConflict, "household/full"},
-		{voices.ErrOff, http.StatusConflict, "household/off"},
-		{voices.ErrShort, http.StatusUnprocessableEntity, "household/short"},
-		{voices.ErrQuiet, http.StatusUnprocessableEntity, "household/quiet"},
-		{voices.ErrUnlike, http.StatusUnprocessableEntity, "household/unlike"},
-		{errSound, http.StatusUnsupportedMediaType, "household/sound"},
-		{errLong, http.StatusRequestEntityTooLarge, "household/long"},
-		{errBody, http.StatusBadRequest, "api/body"},
+// failures lists how errors are told.
+func failures() []message.Failure {
+	return []message.Failure{
+		{Err: voices.ErrNobody, Status: http.StatusNotFound, ID: "household/nobody"},
+		{Err: voices.ErrTaken, Status: http.StatusConflict, ID: "household/taken"},
+		{Err: voices.ErrName, Status: http.StatusBadRequest, ID: "household/name"},
+		{Err: voices.ErrFull, Status: http.StatusConflict, ID: "household/full"},
+		{Err: voices.ErrOff, Status: http.StatusConflict, ID: "household/off"},
+		{Err: voices.ErrShort, Status: http.StatusUnprocessableEntity, ID: "household/short"},
+		{Err: voices.ErrQuiet, Status: http.StatusUnprocessableEntity, ID: "household/quiet"},
+		{Err: voices.ErrUnlike, Status: http.StatusUnprocessableEntity, ID: "household/unlike"},
+		{Err: errSound, Status: http.StatusUnsupportedMediaType, ID: "household/sound"},
+		{Err: errLong, Status: http.StatusRequestEntityTooLarge, ID: "household/long"},
+		{Err: errBody, Status: http.StatusBadRequest, ID: "api/body"},
 	}
 }
 
@@ -90,10 +85,8 @@ func reason(err error) (status int, id string, args []any) {
 	if other, ok := errors.AsType[*voices.OtherError](err); ok {
 		return http.StatusConflict, "household/other", []any{other.Name}
 	}
-	for _, f := range failures() {
-		if errors.Is(err, f.err) {
-			return f.status, f.id, nil
-		}
+	if f, known := message.FailureOf(err, failures()); known {
+		return f.Status, f.ID, nil
 	}
 	if _, ok := errors.AsType[*providers.Error](err); ok {
 		return http.StatusBadGateway, "household/failed", nil
