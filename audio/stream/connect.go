@@ -11,12 +11,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
-	"syscall"
 
 	"xiaozhi/internal/idle"
 	"xiaozhi/internal/nearby"
+	"xiaozhi/internal/outbound"
 )
 
 // scope says which addresses an entry may lead to.
@@ -37,17 +36,7 @@ type entry struct {
 // scope returns where what was found by an address may lead: home only from an address that the owner has set and that is plainly there.
 func (o *Opener) scope(address string, own bool) scope {
 	u, err := url.Parse(address)
-	return scope(err == nil && own && inside(u.Hostname()))
-}
-
-// inside reports whether a host is plainly one of the owner's own network: an address in it, or a name that no public host has.
-func inside(host string) bool {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return nearby.NotPublic(a)
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	ends := []string{".localhost", ".local", ".lan", ".home", ".internal", ".home.arpa"}
-	return !strings.Contains(host, ".") || slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(host, end) })
+	return scope(err == nil && own && outbound.NamesHome(u.Hostname()))
 }
 
 // maxRedirects is how often an address may lead to another one.
@@ -55,38 +44,25 @@ const maxRedirects = 5
 
 // client makes what asks addresses of a scope. Each is looked at right before it is connected to.
 func client(o Options, home scope) *http.Client {
-	dialer := &net.Dialer{Timeout: o.Timeout, Control: func(network, address string, c syscall.RawConn) error {
-		if err := nearby.Careful(network, address, c); err != nil {
-			return err
-		}
-		if at, err := netip.ParseAddrPort(address); err != nil || home == inPublic && nearby.NotPublic(at.Addr()) {
-			return ErrPublic
-		}
-		return nil
-	}}
-	return &http.Client{
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+	return outbound.NewClient(outbound.Options{
+		Timeout: o.Timeout,
+		Check: func(at netip.Addr) error {
+			switch {
+			case nearby.IsDoor(at):
+				return nearby.ErrDoor
+			case home == inPublic && nearby.NotPublic(at):
+				return ErrPublic
+			}
+			return nil
+		},
+		Redirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 				return ErrAddress
 			}
 			return nil
 		},
-		Transport: &http.Transport{
-			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				c, err := dialer.DialContext(ctx, network, address)
-				if err != nil {
-					return nil, err
-				}
-				return &icyConn{Conn: c}, nil
-			},
-			DialTLSContext:         nil,
-			DisableKeepAlives:      true,
-			DisableCompression:     true,
-			TLSHandshakeTimeout:    o.Timeout,
-			ResponseHeaderTimeout:  o.Timeout,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
-	}
+		Wrap: func(c net.Conn) net.Conn { return &icyConn{Conn: c} },
+	})
 }
 
 // icyConn reads the answer of old radio servers, which begins with ICY 200 OK, as HTTP.
@@ -209,7 +185,7 @@ func (b *body) dial(from int64) error {
 			err = ErrStalled
 		}
 		limit.Close()
-		return plain(err)
+		return outbound.Plain(err)
 	}
 	if from == 0 && resp.StatusCode != http.StatusOK || from > 0 && resp.StatusCode != http.StatusPartialContent {
 		_ = resp.Body.Close()
@@ -234,14 +210,6 @@ func hasICY(h http.Header) bool {
 		}
 	}
 	return false
-}
-
-// plain is err without the address, which may hold a key.
-func plain(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // Read reads on, over a new connection to a file whose connection breaks.
@@ -321,7 +289,7 @@ func (b *body) align() error {
 	for range maxAlign {
 		head, err := r.Peek(4)
 		if err != nil {
-			return plain(err)
+			return outbound.Plain(err)
 		}
 		size, frame := frameSize(head)
 		if !frame {

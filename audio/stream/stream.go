@@ -16,6 +16,7 @@ import (
 
 	"xiaozhi/audio"
 	"xiaozhi/audio/track"
+	"xiaozhi/internal/outbound"
 )
 
 // Rate of the sound that a [Stream] gives, in Hz.
@@ -71,12 +72,7 @@ var (
 )
 
 // StatusError says that a server answered with another status than 200.
-type StatusError int
-
-// Error names the status.
-func (e StatusError) Error() string {
-	return fmt.Sprintf("the server answered %d %s", int(e), http.StatusText(int(e)))
-}
+type StatusError = outbound.StatusError
 
 // Check asks for what is at an address, and reads so much of it that it is known to be sound. own says that the owner of this
 // server has set the address, which may then be one at home.

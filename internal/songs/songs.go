@@ -7,10 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -20,11 +18,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"xiaozhi/audio/track"
 	"xiaozhi/internal/nearby"
+	"xiaozhi/internal/outbound"
 )
 
 // Limits of what is fetched.
@@ -50,12 +48,7 @@ var (
 )
 
 // StatusError says that the server answered, but not with 200.
-type StatusError int
-
-// Error names the status.
-func (e StatusError) Error() string {
-	return fmt.Sprintf("the server answered %d %s", int(e), http.StatusText(int(e)))
-}
+type StatusError = outbound.StatusError
 
 // prefix begins the ids of songs.
 const prefix = "fetched:"
@@ -91,31 +84,24 @@ type song struct {
 
 // New returns a cache in a folder. here allows addresses of this machine, for tests.
 func New(dir string, here bool) *Cache {
-	d := &net.Dialer{Timeout: headerTime, Control: func(_, address string, _ syscall.RawConn) error { return check(address, here) }}
 	return &Cache{
 		dir: dir, ready: sync.OnceValue(func() error { return errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)) }),
 		slots: make(chan struct{}, fetchAtOnce), kept: map[string]*song{},
-		client: &http.Client{
-			CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		client: outbound.NewClient(outbound.Options{
+			Timeout: headerTime, Packed: true,
+			Check: func(at netip.Addr) error { return check(at, here) },
+			Redirect: func(req *http.Request, via []*http.Request) error {
 				if len(via) > maxRedirects {
 					return errors.New("there are too many redirects")
 				}
 				return checkURL(req.URL)
 			},
-			Transport: &http.Transport{
-				DialContext: d.DialContext, DisableKeepAlives: true, TLSHandshakeTimeout: headerTime, ResponseHeaderTimeout: headerTime, MaxResponseHeaderBytes: 64 << 10,
-			},
-		},
+		}),
 	}
 }
 
 // check looks at an address right before it is asked, after its name was resolved.
-func check(address string, here bool) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return ErrHere
-	}
-	a := at.Addr().Unmap()
+func check(a netip.Addr, here bool) error {
 	if nearby.IsDoor(a) || a.IsUnspecified() || a.IsLoopback() && !here {
 		return ErrHere
 	}
@@ -195,7 +181,7 @@ func (c *Cache) fetch(ctx context.Context, u *url.URL, s *song) error {
 	req.Header.Set("Accept", "audio/*, application/ogg, */*;q=0.5")
 	resp, err := c.client.Do(req)
 	if err != nil {
-		return plain(err)
+		return outbound.Plain(err)
 	}
 	defer resp.Body.Close()
 	switch {
@@ -226,7 +212,7 @@ func (c *Cache) write(id string, from io.Reader) (n int64, err error) {
 	}
 	switch {
 	case err != nil:
-		return 0, plain(err)
+		return 0, outbound.Plain(err)
 	case n > maxSong:
 		return 0, ErrTooLarge
 	}
@@ -300,12 +286,4 @@ func (c *Cache) Open(id string) (*track.Track, error) {
 		err = ErrGone
 	}
 	return t, err
-}
-
-// plain is err without the URL, which may hold a key.
-func plain(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
 }

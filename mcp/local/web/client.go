@@ -8,16 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"xiaozhi/internal/nearby"
+	"xiaozhi/internal/outbound"
 	"xiaozhi/mcp/rawjson"
 )
 
@@ -55,19 +53,20 @@ func NewClient(o ClientOptions) (*Client, error) {
 		return nil, errors.New("the url must not hold a password; use headers")
 	}
 	c := &Client{options: o, base: u}
-	c.http = &http.Client{
-		Timeout:       o.Timeout,
-		CheckRedirect: c.redirect,
-		Transport: &http.Transport{
-			DialContext:            dialer(u.Hostname()),
-			DisableKeepAlives:      !o.Keep, // asked now and then; nothing stays open
-			MaxIdleConnsPerHost:    4,
-			IdleConnTimeout:        time.Minute,
-			TLSHandshakeTimeout:    o.Timeout,
-			ResponseHeaderTimeout:  o.Timeout,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
+	home, keep := outbound.NamesHome(u.Hostname()), time.Duration(0)
+	if o.Keep {
+		keep = time.Minute // asked now and then: nothing else stays open
 	}
+	c.http = outbound.NewClient(outbound.Options{
+		Timeout: o.Timeout, Keep: keep, Packed: true, Redirect: c.redirect,
+		Check: func(at netip.Addr) error {
+			if nearby.NotPublic(at) && !home {
+				return ErrInternal
+			}
+			return nil
+		},
+	})
+	c.http.Timeout = o.Timeout
 	if o.Transport != nil {
 		c.http.Transport = o.Transport
 	}
@@ -128,7 +127,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 func (c *Client) send(req *http.Request) (Answer, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return Answer{}, plain(err)
+		return Answer{}, outbound.Plain(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
@@ -138,7 +137,7 @@ func (c *Client) send(req *http.Request) (Answer, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.options.Most)+1))
 	switch {
 	case err != nil:
-		return Answer{}, plain(err)
+		return Answer{}, outbound.Plain(err)
 	case len(body) > c.options.Most:
 		return Answer{}, ErrTooLarge
 	}
@@ -191,37 +190,4 @@ func (c *Client) redirect(req *http.Request, via []*http.Request) error {
 		return ErrElsewhere
 	}
 	return nil
-}
-
-// plain is err without the URL, which may hold a key.
-func plain(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
-}
-
-// dialer connects to the host's addresses. Each is looked at right before it is
-// used, after its name was resolved, so that no name can lead inside.
-func dialer(host string) func(ctx context.Context, network, address string) (net.Conn, error) {
-	inside := namesInside(host)
-	d := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
-		ap, err := netip.ParseAddrPort(address)
-		if err != nil || (nearby.NotPublic(ap.Addr()) && !inside) {
-			return ErrInternal
-		}
-		return nil
-	}}
-	return d.DialContext
-}
-
-// namesInside reports whether a configured host is plainly one of the owner's
-// own network: an address in it, localhost, or a name that no public host has.
-func namesInside(host string) bool {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return nearby.NotPublic(a)
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	ends := []string{".localhost", ".local", ".lan", ".home", ".internal", ".home.arpa"}
-	return !strings.Contains(host, ".") || slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(host, end) })
 }

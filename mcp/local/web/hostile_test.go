@@ -163,11 +163,11 @@ func TestNameThatLeadsInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dial := dialer(p.client.base.Hostname())
 	transport, ok := p.client.http.Transport.(*http.Transport)
 	if !ok {
 		t.Fatal("no transport")
 	}
+	dial := transport.DialContext
 	for _, resolved := range []string{"localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]", "[::ffff:10.0.0.1]"} {
 		transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dial(ctx, network, resolved+port) // what the name server says

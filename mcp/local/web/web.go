@@ -9,12 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"xiaozhi/internal/outbound"
 )
 
 // Limits of a request.
@@ -34,12 +35,7 @@ var (
 )
 
 // StatusError says that the service answered, but not with 200.
-type StatusError int
-
-// Error names the status.
-func (e StatusError) Error() string {
-	return fmt.Sprintf("the service answered %d %s", int(e), http.StatusText(int(e)))
-}
+type StatusError = outbound.StatusError
 
 // Options of a Page.
 type Options struct {

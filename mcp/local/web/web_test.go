@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"xiaozhi/internal/nearby"
+	"xiaozhi/internal/outbound"
 )
 
 // page is a Page of a test server: httptest listens on a loopback address,
@@ -176,7 +177,15 @@ func TestDowngrade(t *testing.T) {
 func TestInternal(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("an internal address was asked") }))
 	defer server.Close()
-	dial := dialer("weather.example.org")
+	c, err := NewClient(ClientOptions{Base: "http://weather.example.org"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, ok := c.http.Transport.(*http.Transport)
+	if !ok {
+		t.Fatal("no transport")
+	}
+	dial := transport.DialContext
 	for _, address := range []string{strings.TrimPrefix(server.URL, "http://"), "[::1]:1", "10.1.2.3:80", "169.254.169.254:80", "[fe80::1]:80", "[::ffff:127.0.0.1]:80"} {
 		conn, err := dial(t.Context(), "tcp", address)
 		if err == nil {
@@ -197,8 +206,8 @@ func TestInternal(t *testing.T) {
 	for host, want := range map[string]bool{
 		"localhost": true, "nas": true, "nas.local": true, "weather.lan": true, "192.168.1.5": true, "::1": true, "wttr.in": false, "8.8.8.8": false, "local.example.org": false,
 	} {
-		if got := namesInside(host); got != want {
-			t.Errorf("namesInside(%s) = %v", host, got)
+		if got := outbound.NamesHome(host); got != want {
+			t.Errorf("NamesHome(%s) = %v", host, got)
 		}
 	}
 }
