@@ -48,9 +48,9 @@ func (c *Conversation) prepareDuplex() {
 	if p.provider != nil {
 		p.tools = think.Specs(c.env.Tools, false)
 		if notes := notesOf(c, persona.Name, text.Lang(session.Language)); notes != nil {
-			ctx, cancel := context.WithCancel(mcp.WithInfo(context.Background(), mcp.Info{Speaker: c.speaking(turn.Speaker{})}))
-			cancel() // what is not there yet is not waited for
-			p.notes = notes(ctx, "").Always
+			ctx, end := c.life.child()
+			end(nil) // what is not there yet is not waited for
+			p.notes = notes(mcp.WithInfo(ctx, mcp.Info{Speaker: c.speaking(turn.Speaker{})}), "").Always
 		}
 	}
 	c.duplex.prepare(p, func() (providers.DuplexRequest, error) {

@@ -317,7 +317,7 @@ func (a *App) join(ctx context.Context, o agent.Options, tools local.Options, fr
 		a.life.atEnd(a.web.talks.Bin.Close)
 	}
 	desk, household := deskOf(a, f), voiceDesk(a)
-	if err := openConsole(a, f, desk, household); err != nil {
+	if err := openConsole(ctx, a, f, desk, household); err != nil {
 		return err
 	}
 	a.web.more = slices.Concat(a.web.lab.Routes(), desk.Programs(a.web.guard), household.Programs(a.web.guard), papers.Programs(papersOf(a)), pages(a))

@@ -144,8 +144,8 @@ type backupDesk struct {
 var _ settingspage.Backups = (*backupDesk)(nil)
 
 // newBackupDesk returns a desk that ends, with what it makes, before the store is closed.
-func newBackupDesk(a *App) *backupDesk {
-	ctx, cancel := context.WithCancel(context.Background())
+func newBackupDesk(ctx context.Context, a *App) *backupDesk {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	d := &backupDesk{app: a, ctx: ctx}
 	a.life.atEnd(func() {
 		d.mu.Lock()

@@ -100,7 +100,7 @@ func TestBackupPage(t *testing.T) {
 func TestBackupDeskEnds(t *testing.T) {
 	t.Parallel()
 	a, _ := startOn(t, t.TempDir(), plainFile, nil)
-	d := newBackupDesk(a)
+	d := newBackupDesk(t.Context(), a)
 	d.told = func() {}
 	done, err := d.Begin(account.Person{Name: "ann"})
 	if err != nil {

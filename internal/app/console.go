@@ -46,11 +46,11 @@ import (
 )
 
 // openConsole makes the pages, where there are accounts by which people can be known.
-func openConsole(a *App, f *factory, desk *tools.Desk, household *voicespage.Desk) error {
+func openConsole(ctx context.Context, a *App, f *factory, desk *tools.Desk, household *voicespage.Desk) error {
 	if a.accounts == nil || !a.cfg.Console.Enabled {
 		return nil
 	}
-	backups := newBackupDesk(a)
+	backups := newBackupDesk(ctx, a)
 	all, err := console.New(console.Parts{
 		Guard: a.web.guard, Zone: a.forces.zone.Location, Version: version.Number(), Explain: explain, Watch: a.options.Collector.Watch, Log: a.log,
 		Overview: overview.Options{From: overviewOf{a}, Quiet: quietOf{a}},

@@ -27,7 +27,7 @@ func openSettings(ctx context.Context, a *App, kept *store.Store) error {
 	from := a.opener(kept)
 	o := settings.Options{Sources: a.cfg.Sources(), Vault: settingsVault{from, a.accounts}, Without: a.options.NoConsoleSettings, Look: a.options.Check, Log: a.log}
 	if o.Sources == nil { // they were made otherwise
-		a.settings = settings.Fixed(a.cfg)
+		a.settings = settings.Fixed(ctx, a.cfg)
 		return a.unseal(ctx, from)
 	}
 	if kept != nil {

@@ -28,6 +28,7 @@ type typed struct {
 type safe struct {
 	vault Vault // nil: none can be kept
 	log   *slog.Logger
+	life  func(limit time.Duration) (context.Context, context.CancelFunc) // for what is done whether or not somebody waits for it
 }
 
 // seal returns edits with references in the place of secrets that were typed, which it seals for where they go.
@@ -157,10 +158,18 @@ func proxied(p *planned, now state) error {
 	return nil
 }
 
-// drop drops secrets that nothing refers to. It takes no context: secrets are dropped also when the request that left them is over.
+// dropTime limits the time in which secrets are dropped.
+const dropTime = 10 * time.Second
+
+// drop drops secrets that nothing refers to, also when the request that left them is over.
 func (s safe) drop(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	ctx, cancel := s.life(dropTime)
+	defer cancel()
 	for _, name := range names {
-		if err := s.vault.Drop(context.Background(), name); err != nil {
+		if err := s.vault.Drop(ctx, name); err != nil {
 			s.log.Warn("a secret that nothing refers to is not dropped", "name", name, "err", err)
 		}
 	}

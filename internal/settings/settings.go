@@ -69,10 +69,14 @@ func Open(ctx context.Context, o Options) (*Settings, []config.Warning, error) {
 		o.Audit = func(context.Context, account.Person, string, string, error) {}
 	}
 	s := &Settings{
-		o: o, changing: make(chan struct{}, 1), from: maker{o.Sources, o.Vault}, safe: safe{o.Vault, o.Log}, past: past{o.Records},
+		o: o, changing: make(chan struct{}, 1), from: maker{o.Sources, o.Vault}, safe: safe{vault: o.Vault, log: o.Log}, past: past{o.Records},
 		waiting: waiting{plans: map[string]*planned{}},
 	}
-	s.alive, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	lasting := context.WithoutCancel(ctx)
+	s.alive, s.end = context.WithCancel(lasting)
+	s.safe.life = func(limit time.Duration) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(lasting, limit)
+	}
 	if o.Sources == nil {
 		s.now.set = layer{}
 		return s, nil, nil
@@ -100,8 +104,8 @@ func Open(ctx context.Context, o Options) (*Settings, []config.Warning, error) {
 }
 
 // Fixed returns settings that cannot be changed.
-func Fixed(c *config.Config) *Settings {
-	s, _, _ := Open(context.Background(), Options{})
+func Fixed(ctx context.Context, c *config.Config) *Settings {
+	s, _, _ := Open(ctx, Options{}) // of no sources: nothing can fail
 	s.now.config = c
 	return s
 }
