@@ -192,3 +192,14 @@ func (s *Service) Audit(ctx context.Context, p store.Page) ([]store.Act, error) 
 
 // Users lists all accounts by name.
 func (s *Service) Users(ctx context.Context) ([]store.User, error) { return s.db.Users.List(ctx) }
+
+// ActivePeople lists who may use the server now.
+func ActivePeople(ctx context.Context, s *Service) (people []Person, err error) {
+	all, err := s.Users(ctx)
+	for _, u := range all {
+		if u.DisabledAt.IsZero() {
+			people = append(people, Person{ID: u.ID, Name: u.Name, Role: u.Role})
+		}
+	}
+	return people, err
+}

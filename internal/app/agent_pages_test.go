@@ -10,6 +10,7 @@ import (
 	"xiaozhi/internal/account"
 	"xiaozhi/internal/openaitest"
 	"xiaozhi/internal/roster"
+	rosterstored "xiaozhi/internal/roster/stored"
 )
 
 // enter logs people in, each with a role, as browsers without script.
@@ -146,7 +147,7 @@ func TestAgentPages(t *testing.T) {
 
 	// A long list is paged by name.
 	for i := range 60 {
-		if err := (storedAgents{a.stored}).Save(t.Context(), roster.Revision{Agent: fmt.Sprintf("many-%02d", i), Rev: 1, Doc: `{"language":"en"}`}); err != nil {
+		if err := rosterstored.New(a.stored).Save(t.Context(), roster.Revision{Agent: fmt.Sprintf("many-%02d", i), Rev: 1, Doc: `{"language":"en"}`}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/roster"
+	rosterstored "xiaozhi/internal/roster/stored"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/text/message"
 	"xiaozhi/mcp/local"
@@ -62,7 +63,7 @@ var _ roster.Users = (*crew)(nil)
 func openCrew(ctx context.Context, cfg *config.Config, stored *store.Store, texts *prompts.Set, log *slog.Logger) (*crew, error) {
 	var records roster.Records = roster.NewMemory()
 	if stored != nil {
-		records = storedAgents{stored}
+		records = rosterstored.New(stored)
 	}
 	c := &crew{cfg: cfg, texts: texts, log: log, changed: make(chan struct{}, 1)}
 	c.wasDeleted = func(context.Context, string) (bool, error) { return true, nil }
@@ -338,79 +339,4 @@ func deviceOwner(stored *store.Store) func(ctx context.Context, id string) (stri
 		}
 		return d.OwnerID, err
 	}
-}
-
-// storedAgents keeps agents in the store.
-type storedAgents struct{ store *store.Store }
-
-// Load implements [roster.Records].
-func (s storedAgents) Load(ctx context.Context) (k roster.Kept, err error) {
-	if k.Changes, err = s.store.Agents.Changes(ctx); err != nil { // before all else: what is changed meanwhile is read again
-		return k, err
-	}
-	agents, revisions, err := s.store.Agents.List(ctx)
-	if err != nil {
-		return k, err
-	}
-	slugs := map[string]store.Agent{}
-	for _, a := range agents {
-		slugs[a.ID] = a
-	}
-	for _, r := range revisions {
-		if a, ok := slugs[r.AgentID]; ok { // else it was made since
-			k.Agents = append(k.Agents, revisionOf(a.Slug, a.OwnerID, r))
-		}
-	}
-	given, err := s.store.Agents.Assigned(ctx)
-	k.Devices = map[string]roster.Given{}
-	for id, a := range given {
-		k.Devices[id] = roster.Given{Agent: a.Slug, Times: a.Times}
-	}
-	return k, err
-}
-
-// Changes implements [roster.Records].
-func (s storedAgents) Changes(ctx context.Context) (int, error) { return s.store.Agents.Changes(ctx) }
-
-func revisionOf(name, owner string, r store.AgentRevision) roster.Revision {
-	return roster.Revision{Agent: name, Rev: r.Rev, Doc: r.Doc, Note: r.Note, By: r.ByID, At: r.At, Owner: owner}
-}
-
-// Save implements [roster.Records].
-func (s storedAgents) Save(ctx context.Context, r roster.Revision) error {
-	err := s.store.Agents.Put(ctx, r.Agent, r.Owner, store.AgentRevision{Rev: r.Rev, Doc: r.Doc, Note: r.Note, ByID: r.By, At: r.At}, roster.MaxRevisions)
-	return rosterError(err)
-}
-
-// Delete implements [roster.Records].
-func (s storedAgents) Delete(ctx context.Context, name string) error {
-	return rosterError(s.store.Agents.Delete(ctx, name))
-}
-
-// Revisions implements [roster.Records].
-func (s storedAgents) Revisions(ctx context.Context, name string) (all []roster.Revision, err error) {
-	past, owner, err := s.store.Agents.Revisions(ctx, name)
-	for _, r := range past {
-		all = append(all, revisionOf(name, owner, r))
-	}
-	return all, err
-}
-
-// Assign implements [roster.Records].
-func (s storedAgents) Assign(ctx context.Context, device, name string) (times int, err error) {
-	times, err = s.store.Agents.Assign(ctx, device, name)
-	if errors.Is(err, store.ErrNotFound) && s.store.Log.Flush(ctx) == nil { // one that has just become known waits to be written
-		times, err = s.store.Agents.Assign(ctx, device, name)
-	}
-	return times, rosterError(err)
-}
-
-func rosterError(err error) error {
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return roster.ErrNone
-	case errors.Is(err, store.ErrConflict):
-		return roster.ErrConflict
-	}
-	return err
 }

@@ -24,6 +24,7 @@ import (
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/roster"
 	"xiaozhi/internal/roster/recordstest"
+	rosterstored "xiaozhi/internal/roster/stored"
 	"xiaozhi/internal/testall"
 	"xiaozhi/mcp/local"
 	"xiaozhi/prompts"
@@ -50,7 +51,7 @@ func TestStoredAgents(t *testing.T) {
 		if err := last.Users.Add(t.Context(), store.User{ID: "u", Name: "anna", Role: store.Member}); err != nil && !errors.Is(err, store.ErrExists) {
 			t.Fatal(err)
 		}
-		return storedAgents{last}
+		return rosterstored.New(last)
 	})
 	last.Close()
 }

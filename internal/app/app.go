@@ -44,6 +44,7 @@ import (
 	"xiaozhi/internal/garbage"
 	"xiaozhi/internal/lab"
 	"xiaozhi/internal/lazylog"
+	"xiaozhi/internal/outward"
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/songs"
 	"xiaozhi/internal/systemd"
@@ -148,13 +149,23 @@ func newApp(cfg *config.Config, o Options) *App {
 	}
 	a.seen.doctor = doctor.New(doctor.Options{Check: examiner{a}.examine, Contacts: a.seen.devices.Log})
 	// Before anybody has a copy of outside.
-	a.outside.named = func(id string) string { return cmp.Or(cfg.Devices.ByID[id].Name, a.book.Name(id)) }
-	a.outside.all = func() []identity.Known { return a.book.List() }
-	a.outside.given = func(name string) bool {
-		called := func(d config.Device) bool { return d.Name != "" && strings.EqualFold(d.Name, name) }
-		return slices.ContainsFunc(slices.Collect(maps.Values(cfg.Devices.ByID)), called) ||
-			slices.ContainsFunc(a.book.List(), func(k identity.Known) bool { return k.Name != "" && strings.EqualFold(k.Name, name) })
-	}
+	a.outside.Devices = outward.New(outward.Options{
+		Directory: a.outside.devices, Journal: a.outside.calls,
+		Letters: func() outward.Letters {
+			if a.outside.letters == nil {
+				return nil
+			}
+			return a.outside.letters
+		},
+		Quiet: func(device string) bool { return a.outside.quiet.Of(device).On },
+		Known: func() []identity.Known { return a.book.List() },
+		Named: func(id string) string { return cmp.Or(cfg.Devices.ByID[id].Name, a.book.Name(id)) },
+		Given: func(name string) bool {
+			called := func(d config.Device) bool { return d.Name != "" && strings.EqualFold(d.Name, name) }
+			return slices.ContainsFunc(slices.Collect(maps.Values(cfg.Devices.ByID)), called) ||
+				slices.ContainsFunc(a.book.List(), func(k identity.Known) bool { return k.Name != "" && strings.EqualFold(k.Name, name) })
+		},
+	})
 	return a
 }
 

@@ -335,7 +335,7 @@ type doctorOf struct{ *App }
 func (a doctorOf) Doctor() *doctor.Doctor { return a.seen.doctor }
 
 // Name returns that given by a person.
-func (a doctorOf) Name(id string) string { return a.outside.named(id) }
+func (a doctorOf) Name(id string) string { return a.outside.Name(id) }
 
 // DeviceOwner is whose a device is.
 func (a doctorOf) DeviceOwner(ctx context.Context, id string) (string, error) {

@@ -24,6 +24,8 @@ import (
 	"xiaozhi/internal/contact/watch"
 	"xiaozhi/internal/directory"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/keeper"
+	"xiaozhi/internal/letters"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/device"
@@ -64,12 +66,12 @@ func (f *factory) conversation(s wire.Session, out wire.Outbox, devices []mcp.So
 	options.Latest, options.Renewed = f.latest(s, now), f.renewed(s, devices)
 	limits.Rules, limits.Kinds, limits.Jobs, limits.Times = options.Limits.Rules, options.Limits.Kinds, options.Limits.Jobs, options.Limits.Times
 	kept := a.keeper(s, devices...)
-	options.Keeper = kept.orNone()
+	options.Keeper = kept.OrNone()
 	limits.Record = func(rec router.Record) {
 		a.outside.counts.Note(rec)
 		if !s.Private {
 			a.outside.calls.Add(s.DeviceID, rec)
-			kept.call(rec)
+			kept.Call(rec)
 		}
 	}
 	if !s.Private {
@@ -172,14 +174,14 @@ func (f *factory) farewell(s wire.Session, out wire.Outbox, cause error) connect
 func (f *factory) tools(s wire.Session, link connection.Link) connection.Tools {
 	return device.New(device.Options{
 		Send:   func(p json.RawMessage) error { return link.Send(p) },
-		Vision: link.Vision, Lists: f.lists, Device: s.DeviceID, OnTools: f.changed(s), OnList: watch.Lists(f.app.seen.devices.Log, s.DeviceID), Keep: f.app.keeping(s, toolsName), Log: link.Log,
+		Vision: link.Vision, Lists: f.lists, Device: s.DeviceID, OnTools: f.changed(s), OnList: watch.Lists(f.app.seen.devices.Log, s.DeviceID), Keep: f.app.keeping(s, keeper.Tools), Log: link.Log,
 	})
 }
 
 // thingsOf makes the source of a device with older firmware.
 func (f *factory) thingsOf(s wire.Session, link connection.Link) connection.Things {
 	return iot.New(iot.Options{
-		Send: link.Send, Cache: f.things, DeviceID: s.DeviceID, Keep: f.app.keeping(s, thingsName), Kinds: f.app.forces.now.Load().limits.Kinds, OnChange: f.changed(s), Log: link.Log,
+		Send: link.Send, Cache: f.things, DeviceID: s.DeviceID, Keep: f.app.keeping(s, keeper.Things), Kinds: f.app.forces.now.Load().limits.Kinds, OnChange: f.changed(s), Log: link.Log,
 	})
 }
 
@@ -275,12 +277,12 @@ func (c *conversation) Call(ctx context.Context, call mcp.Call) (mcp.ActionRespo
 func (c *conversation) Transcript() []directory.Line { return c.words.Lines() }
 
 // features lists what conversations can do beside answering.
-func features(reminders *alarm.Book, letters *mail.Office, songs music.Library, known *memory.Book, calm dnd.Switch) []feature.Feature {
+func features(reminders *alarm.Book, office *mail.Office, songs music.Library, known *memory.Book, calm dnd.Switch) []feature.Feature {
 	all := []feature.Feature{
 		reminders,
-		letters,
+		office,
 		music.Feature{Library: songs},
-		job.Feature{Outbox: notices{letters}},
+		job.Feature{Outbox: letters.Notices{Office: office}},
 		basics.Feature{},
 		dnd.Feature{Switch: calm},
 	}

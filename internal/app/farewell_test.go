@@ -418,7 +418,7 @@ func TestShutdownWhileSpeaking(t *testing.T) {
 		said.Go(func() { sayAll(ctx, t, d, time.Second) })
 		said.Go(func() {
 			time.Sleep(300 * time.Millisecond)
-			if said, err := h.app.outside.say(ctx, id, "hello", true); err == nil && (said.Fate == "" || said.Heard != "") {
+			if said, err := h.app.outside.Say(ctx, id, "hello", true); err == nil && (said.Fate == "" || said.Heard != "") {
 				t.Errorf("something was said from outside: %+v", said)
 			}
 		})

@@ -95,7 +95,7 @@ func voiceDesk(a *App) *voicespage.Desk {
 		return nil
 	}
 	return voicespage.NewDesk(voicespage.Options{
-		Book: a.outside.voices, Named: a.outside.named, Log: a.log,
+		Book: a.outside.voices, Named: a.outside.Name, Log: a.log,
 		Forget: func(ctx context.Context, id string, memories bool) (voicespage.Forgotten, error) {
 			return forgetPerson(context.WithoutCancel(ctx), a, id, memories) // it is not done by halves
 		},

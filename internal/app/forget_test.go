@@ -56,9 +56,9 @@ func TestForgottenKeepsNothing(t *testing.T) {
 		t.Errorf("left %q, dropped %q, %v", left, dropped, err)
 	}
 	outside := router.Record{Tool: "lamp", Source: "device", By: mcp.ByOutside, Outcome: "error", Took: time.Second}
-	old.call(outside)
-	other.call(outside)
-	a.keeper(wire.Session{DeviceID: "m"}).call(outside)
+	old.Call(outside)
+	other.Call(outside)
+	a.keeper(wire.Session{DeviceID: "m"}).Call(outside)
 	flushed(t, a)
 	calls, err := a.stored.Turns.Calls(t.Context(), "", store.Page{})
 	if err != nil || len(calls) != 2 {

@@ -12,6 +12,7 @@ import (
 	"xiaozhi/agent/feature/basics"
 	"xiaozhi/internal/devicetest"
 	"xiaozhi/internal/roster"
+	rosterstored "xiaozhi/internal/roster/stored"
 	"xiaozhi/providers"
 	"xiaozhi/providers/providertest"
 	"xiaozhi/store"
@@ -119,7 +120,7 @@ func TestAgentsOfAnotherServer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if rosters[i], err = roster.Open(ctx, roster.Options{Records: storedAgents{s}, Users: &users[i]}); err != nil {
+			if rosters[i], err = roster.Open(ctx, roster.Options{Records: rosterstored.New(s), Users: &users[i]}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,21 +1,22 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"xiaozhi/connection"
 	"xiaozhi/connection/identity"
 	"xiaozhi/connection/pairing"
 	"xiaozhi/console/devices"
+	"xiaozhi/console/tools"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/keeper"
 	"xiaozhi/internal/services"
-	"xiaozhi/internal/timeline"
+	"xiaozhi/internal/wire"
 	"xiaozhi/mcp"
-	"xiaozhi/mcp/router"
-	"xiaozhi/providers"
 	"xiaozhi/store"
 )
 
@@ -101,42 +102,51 @@ func (k keeping) All(ctx context.Context) (map[string]pairing.Days, error) {
 	})
 }
 
-// priceOf returns what a service of the settings costs. known is false where its owner has set no price, unless nobody has
-// to pay for it: it has no key, and runs in the program, at home or for nothing.
-func priceOf(cfg *config.Config, name string) (p config.Price, known bool) {
-	section := cfg.Providers[name]
-	if section.Price != (config.Price{}) {
-		return section.Price, true
+// keeper makes the keeper of a session with the sources of its device's tools; nil without a store and for devices that are
+// not known: they have no history.
+func (a *App) keeper(s wire.Session, sources ...mcp.Source) *keeper.Keeper {
+	if a.stored == nil || s.Unknown || s.Private {
+		return nil
 	}
-	kind, _ := services.KindOf(cmp.Or(section.Type, name)) // of one that is not known: not free
-	return p, kind.Free && section.APIKey == ""
+	return keeper.New(keeper.Options{
+		Store: a.stored, Sound: a.recorders.turns, Device: s.DeviceID, Valid: a.forgetting.since(s.DeviceID), Sources: sources, Known: a.outside.known, Caller: callerOf,
+		Price: func(name string) (config.Price, bool) { return services.PriceOf(a.base(), name) },
+	})
 }
 
-// spent puts what a turn did when into its record, with what that cost by the owner's prices.
-func (k *keeper) spent(t *store.Turn, f *timeline.Figures, calls map[string]router.Record) {
-	spans, money := f.Spans(), 0.0
-	whole := len(f.Attempts) > 0 || t.ASRName+t.LLMName+t.TTSName == "" // the cost is known
-	for i, a := range f.Attempts {
-		price, known := k.price(a.Provider)
-		cost := price.Tokens(providers.Usage{Prompt: a.Tokens.Prompt, Cached: a.Cached, Completion: a.Tokens.Completion}) +
-			price.Hearing(a.Sound) + price.Spoken(a.Characters)
-		money += cost
-		free := known && price == config.Price{}
-		whole = whole && (free || cost > 0 || a.Outcome != timeline.Answered)
-		spans.Attempts[i].Cost = cost
-		t.TokensIn += a.Tokens.Prompt
-		t.TokensOut += a.Tokens.Completion
-		t.TTSChars += a.Characters
-		t.ASRSound = max(t.ASRSound, a.Sound)
+// callerOf names who has made a call from outside.
+func callerOf(callID string) string {
+	if strings.HasPrefix(callID, tools.CallPrefix) {
+		return "console"
 	}
-	for i := range spans.Tools {
-		c := &spans.Tools[i]
-		if rec, ok := calls[c.ID]; ok {
-			c.Ran(rec.Started, rec.Took, string(rec.Kind), rec.Outcome == mcp.ActionTypeError.String(), f.Marks.Zero)
-		}
+	return "outside"
+}
+
+// keeping returns what keeps the newest state of a known device under a name; nil: nothing does.
+func (a *App) keeping(s wire.Session, name string) func(doc string) {
+	if a.stored == nil || s.Unknown {
+		return nil
 	}
-	if micros := int(money*1e6 + 0.5); micros > 0 || whole {
-		t.CostMicros = &micros
+	valid := a.forgetting.since(s.DeviceID)
+	return func(doc string) {
+		valid(func() { a.stored.Log.Learned(s.DeviceID, name, doc) })
 	}
-	t.Spans = spans.String()
+}
+
+// askedOf returns what keeps that a device has asked where to connect, and the language that it named.
+func askedOf(s *store.Store) func(deviceID, language string) {
+	if s == nil {
+		return nil
+	}
+	return func(deviceID, language string) {
+		s.Log.Seen(deviceID, store.Seen{AskedAt: time.Now(), Language: language})
+	}
+}
+
+// languages gives the registry the languages that devices have named: they tell them when they are switched on only.
+func languages(ctx context.Context, s *store.Store, devices *connection.Registry) error {
+	if s == nil {
+		return nil
+	}
+	return eachDevice(ctx, s, func(d *store.Device) { devices.SetLanguage(d.ID, d.Language) })
 }

@@ -18,7 +18,9 @@ import (
 	"xiaozhi/audio/file"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/engines"
+	"xiaozhi/internal/keeper"
 	"xiaozhi/internal/lab"
+	"xiaozhi/internal/services"
 	"xiaozhi/internal/text"
 	"xiaozhi/internal/wire"
 	"xiaozhi/mcp/device"
@@ -45,9 +47,9 @@ func labOf(ctx context.Context, a *App, f *factory) *lab.API {
 		return nil
 	}
 	l := lab.New(ctx, lab.Options{
-		Stage: stage{a, f}, Turns: a.stored.Turns, Agents: a.stored.Agents.Names, Read: readMessage, Zone: a.forces.zone.Location, Sound: soundsOf(a.stored.Recordings, filepath.Join(a.options.Data, recordingsFolder)),
+		Stage: stage{a, f}, Turns: a.stored.Turns, Agents: a.stored.Agents.Names, Read: keeper.ReadMessage, Zone: a.forces.zone.Location, Sound: soundsOf(a.stored.Recordings, filepath.Join(a.options.Data, recordingsFolder)),
 		Currency: func() string { return a.cfg.Console.Currency },
-		Prices:   func(name string) (config.Price, bool) { return priceOf(a.crew.settings(), name) },
+		Prices:   func(name string) (config.Price, bool) { return services.PriceOf(a.crew.settings(), name) },
 	})
 	a.life.atEnd(l.Close)
 	book := a.crew.api(a.web.guard, a.stored)
@@ -216,10 +218,10 @@ func (s stage) router(ctx context.Context, id string) *router.Router {
 		}
 		client := device.New(device.Options{Lists: s.f.lists, Device: id, Log: s.app.log})
 		things := iot.New(iot.Options{Cache: s.f.things, DeviceID: id, Kinds: s.app.forces.now.Load().limits.Kinds, Log: s.app.log})
-		if doc := docs[toolsName]; doc != "" && client.Restore(doc) == nil {
+		if doc := docs[keeper.Tools]; doc != "" && client.Restore(doc) == nil {
 			sources = append(sources, client)
 		}
-		if doc := docs[thingsName]; doc != "" && things.Restore(doc) == nil {
+		if doc := docs[keeper.Things]; doc != "" && things.Restore(doc) == nil {
 			sources = append(sources, things)
 		}
 	}

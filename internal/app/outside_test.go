@@ -8,6 +8,7 @@ import (
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/remote"
+	"xiaozhi/internal/outward"
 	"xiaozhi/mcp"
 	"xiaozhi/mcp/iot"
 )
@@ -32,16 +33,16 @@ func TestOutsideShowsDevice(t *testing.T) {
 	if offers, ok := o.Offers("aa:bb"); !ok || len(offers) != 1 || offers[0].Tool.Name != "x" {
 		t.Errorf("offers %v, %v", offers, ok)
 	}
-	if states, ok := o.states("aa:bb"); !ok || states["Lamp"]["power"] != true {
+	if states, ok := o.States("aa:bb"); !ok || states["Lamp"]["power"] != true {
 		t.Errorf("states %v, %v", states, ok)
 	}
-	if lines, ok := o.transcript("aa:bb"); !ok || len(lines) != 1 {
+	if lines, ok := o.Transcript("aa:bb"); !ok || len(lines) != 1 {
 		t.Errorf("transcript %v, %v", lines, ok)
 	}
 	o.devices.Remove(c)
 	_, offers := o.Offers("aa:bb")
-	_, states := o.states("aa:bb")
-	_, lines := o.transcript("aa:bb")
+	_, states := o.States("aa:bb")
+	_, lines := o.Transcript("aa:bb")
 	if offers || states || lines {
 		t.Errorf("of one that left: %v, %v, %v", offers, states, lines)
 	}
@@ -53,19 +54,19 @@ func TestOutsideErrorLanguage(t *testing.T) {
 	o := newOutside()
 	for language, want := range map[string]string{"zh": "设备已经断开", "en": feature.ErrOver.Error()} {
 		ctx := mcp.WithInfo(t.Context(), mcp.Info{Language: language})
-		_, said := o.say(ctx, "x", "hello", true)
-		_, asked := o.ask(ctx, "x", "hello")
-		_, cut := o.abort(ctx, "x")
-		for _, err := range []error{said, asked, cut, o.listen(ctx, "x")} {
+		_, said := o.Say(ctx, "x", "hello", true)
+		_, asked := o.Ask(ctx, "x", "hello")
+		_, cut := o.Abort(ctx, "x")
+		for _, err := range []error{said, asked, cut, o.Listen(ctx, "x")} {
 			if err == nil || err.Error() != want {
 				t.Errorf("%s: %v, want %s", language, err, want)
 			}
 		}
 	}
-	if got := inLanguage(t.Context(), fmt.Errorf("the device left: %w", feature.ErrOver)).Error(); got != "设备已经断开" {
+	if got := outward.InLanguage(t.Context(), fmt.Errorf("the device left: %w", feature.ErrOver)).Error(); got != "设备已经断开" {
 		t.Errorf("a device that leaves meanwhile: %s", got)
 	}
-	if got := inLanguage(t.Context(), fmt.Errorf("say: %w", remote.ErrManual)).Error(); got != "这台设备只在按住按钮时聆听" {
+	if got := outward.InLanguage(t.Context(), fmt.Errorf("say: %w", remote.ErrManual)).Error(); got != "这台设备只在按住按钮时聆听" {
 		t.Errorf("in Chinese: %s", got)
 	}
 }

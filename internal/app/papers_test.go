@@ -14,6 +14,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/internal/config"
 	"xiaozhi/internal/devicetest"
+	"xiaozhi/internal/documents"
 	"xiaozhi/internal/roster"
 	"xiaozhi/internal/wire"
 	"xiaozhi/providers"
@@ -29,7 +30,7 @@ func withPapers(t *testing.T, llm *providertest.LLM, files map[string]string, f 
 	t.Helper()
 	s := script{data: t.TempDir(), papers: true}
 	write := func(name, words string) {
-		file := filepath.Join(s.data, knowledgeFolder, name)
+		file := filepath.Join(s.data, documents.Folder, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}

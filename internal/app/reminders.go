@@ -3,21 +3,17 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"xiaozhi/agent/feature"
 	"xiaozhi/agent/feature/alarm"
 	"xiaozhi/agent/feature/dnd"
 	"xiaozhi/agent/feature/enrol"
-	"xiaozhi/agent/feature/job"
 	"xiaozhi/agent/feature/mail"
 	"xiaozhi/agent/identify"
 	"xiaozhi/connection/identity"
@@ -38,6 +34,7 @@ import (
 	"xiaozhi/internal/routine/perform"
 	"xiaozhi/internal/routine/stored"
 	"xiaozhi/internal/sender"
+	"xiaozhi/internal/services"
 	"xiaozhi/internal/songs"
 	"xiaozhi/internal/uptime"
 	"xiaozhi/internal/wire"
@@ -47,8 +44,6 @@ import (
 	"xiaozhi/mcp/router"
 	"xiaozhi/memory"
 	"xiaozhi/memory/hosted"
-	"xiaozhi/memory/mem0"
-	"xiaozhi/memory/memobase"
 	"xiaozhi/prompts"
 	"xiaozhi/providers"
 	"xiaozhi/providers/service"
@@ -89,44 +84,12 @@ func senderOf(a *App, library songs.Library) *sender.Sender {
 	})
 }
 
-// notices are kept by the office of letters until devices have heard them.
-type notices struct{ office *mail.Office }
-
-var _ job.Outbox = notices{}
-
-// letter is a notice as a letter.
-func (notices) letter(n job.Notice) mail.Letter {
-	l := mail.Letter{Device: n.Device, Lang: n.Lang, Text: n.Text, Prompt: n.Instruction, Source: "job"}
-	if n.Asked {
-		l.Priority = mail.Urgent
-	}
-	return l
-}
-
-// Tell implements [job.Outbox].
-func (o notices) Tell(n job.Notice) error {
-	_, err := o.office.Post(o.letter(n))
-	return err
-}
-
-// Promise implements [job.Outbox].
-func (o notices) Promise(n job.Notice) (id string, err error) {
-	l := o.letter(n)
-	l.Held = true
-	return o.office.Post(l)
-}
-
-// Keep implements [job.Outbox].
-func (o notices) Keep(id string, n job.Notice) error {
-	return o.office.Amend(id, n.Text, n.Instruction)
-}
-
 // memoriesOf makes the book of what is remembered of the people at devices; nil without a database: nothing outlives the program then.
 func memoriesOf(ctx context.Context, a *App) (*memory.Book, error) {
 	if a.stored == nil {
 		return nil, nil
 	}
-	service, err := memoryService(a.cfg.Memory)
+	service, err := memories.ServiceOf(a.cfg.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -135,9 +98,8 @@ func memoriesOf(ctx context.Context, a *App) (*memory.Book, error) {
 
 // memoryBook makes a book whose facts a service keeps; nil: the store does.
 func memoryBook(ctx context.Context, a *App, service hosted.Service) *memory.Book {
-	kept := memories.New(a.stored.Memories, func(r memory.Run) *int { return costOf(a, r) })
-	o := memory.Options{
-		Store: kept, Vectors: kept, Embedder: func() providers.Embedder { return a.cast.main.Load().Embed }, NewID: store.NewID, Flush: a.stored.Log.Flush, Log: a.log,
+	book := memories.Open(ctx, memories.Options{
+		Store: a.stored, Service: service, Embedder: func() providers.Embedder { return a.cast.main.Load().Embed }, Log: a.log,
 		Mode: func(o memory.Owner) memory.Mode {
 			p, _ := a.cast.Of(o.Device, o.Agent)
 			return p.memory
@@ -146,27 +108,13 @@ func memoryBook(ctx context.Context, a *App, service hosted.Service) *memory.Boo
 			p, _ := a.cast.Of(o.Device, o.Agent)
 			return cmp.Or(p.LLM, a.forces.now.Load().options.LLM)
 		},
-		Zone: func(o memory.Owner) *time.Location { return zoneOf(a, o.Device) },
-	}
-	var book *memory.Book
-	if service != nil {
-		at := hosted.New(ctx, hosted.Options{Desk: kept, Service: service, Mode: o.Mode, Log: a.log, Changed: func(o memory.Owner) { book.Reread(o) }})
-		o.Store, o.Vectors, o.Embedder = at, nil, nil
-		o.Find, o.Warm, o.Fresh, o.Erased, o.Elsewhere = at.Finder(), at.Warm, at.Fresh, at.Wake, true
-		a.life.atEnd(at.Close)
-		a.forgetting.also(func(ctx context.Context, id string) error {
-			if err := at.Forgotten(ctx, id); !errors.Is(err, memory.ErrLater) {
-				return err
-			}
-			return nil // the log tells it, and it is asked until it has
-		})
-		a.life.later(at.Start)
-	}
-	book = memory.New(ctx, o)
+		Zone:  func(o memory.Owner) *time.Location { return zoneOf(a, o.Device) },
+		Price: func(name string) (config.Price, bool) { return services.PriceOf(a.base(), name) },
+	})
 	a.life.atEnd(book.Close)
-	a.forgetting.also(atOnce(book.Refresh))
-	a.life.later(func(context.Context) error { book.Start(); return nil })
-	return book
+	a.forgetting.also(book.Drop)
+	a.life.later(book.Start)
+	return book.Book
 }
 
 // memoryRoutes are those by which programs see and delete what is remembered; without a store there are none.
@@ -177,52 +125,6 @@ func memoryRoutes(a *App, owner func(ctx context.Context, id string) (string, er
 	return memorypages.Routes(memorypages.Options{Book: a.outside.known, Guard: a.web.guard, Agents: a.stored.Memories.Agents, ID: identity.ParseID, Owner: owner})
 }
 
-// costOf tells what reading a talk, or making vectors, has cost, in millionths of the currency; nil: it is not known.
-func costOf(a *App, r memory.Run) *int {
-	p, known := priceOf(a.base(), r.Provider)
-	money := p.Tokens(providers.Usage{Prompt: r.Prompt, Completion: r.Answer})
-	if r.Vectors {
-		money = p.Embedding(r.Prompt)
-	}
-	cost := int(money*1e6 + 0.5)
-	if !known || cost == 0 && p != (config.Price{}) {
-		return nil
-	}
-	return &cost
-}
-
-// memoryService makes the memory service of the settings; nil: there is none.
-func memoryService(c config.Memory) (service hosted.Service, err error) {
-	account := hosted.Account{Name: c.Engine, BaseURL: c.BaseURL, Key: c.APIKey, Proxy: c.Proxy}
-	own := c.BaseURL != ""
-	for _, cloud := range []string{mem0.Cloud, memobase.Cloud} {
-		own = own && !sameHost(c.BaseURL, cloud)
-	}
-	switch c.Engine {
-	case config.Mem0:
-		service, err = mem0.New(mem0.Options{Account: account, Own: own})
-	case config.Memobase:
-		service, err = memobase.New(memobase.Options{Account: account, Own: own})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("memory: %w", err)
-	}
-	return service, nil
-}
-
-// sameHost reports whether two addresses are of one host.
-func sameHost(a, b string) bool {
-	first, err := url.Parse(a)
-	second, other := url.Parse(b)
-	return err == nil && other == nil && first.Hostname() == second.Hostname()
-}
-
-// Folders of the data folder that hold documents.
-const (
-	knowledgeFolder = "knowledge"         // a folder for each agent that people make there
-	incomingFolder  = "knowledge-uploads" // what was uploaded, until it is read
-)
-
 // openLibrary makes the library of the documents of agents, with the tool that looks into them. What they say is kept in a database, or
 // in memory if there is none: then nothing can be uploaded.
 func openLibrary(ctx context.Context, a *App, tools *local.Options) error {
@@ -232,8 +134,11 @@ func openLibrary(ctx context.Context, a *App, tools *local.Options) error {
 	}
 	o := knowledge.Options{
 		Store: knowledge.NewMemory(), NewID: store.NewID, Read: documents.Reader(a.options.Program, filepath.Join(data, "cache", "pdf")), Log: a.log,
-		Folders: func() map[string][]string { return foldersOf(a.crew, data) },
-		Gone:    a.crew.deleted,
+		Folders: func() map[string][]string {
+			cfg := a.crew.settings()
+			return documents.FoldersOf(a.crew.Names(), func(agent string) []string { return cfg.Agents[agent].Knowledge }, data)
+		},
+		Gone: a.crew.deleted,
 		Changed: func(agent string) {
 			if a.web.documents != nil {
 				a.web.documents(agent)
@@ -241,7 +146,7 @@ func openLibrary(ctx context.Context, a *App, tools *local.Options) error {
 		},
 	}
 	if a.stored != nil {
-		o.Store, o.Incoming = documents.New(a.stored.Documents), filepath.Join(data, incomingFolder)
+		o.Store, o.Incoming = documents.New(a.stored.Documents), documents.Incoming(data)
 	}
 	library, err := knowledge.Open(ctx, o)
 	if err != nil {
@@ -257,27 +162,6 @@ func openLibrary(ctx context.Context, a *App, tools *local.Options) error {
 // papersOf are the documents of agents, as pages and programs ask for them.
 func papersOf(a *App) papers.Options {
 	return papers.Options{Library: a.outside.library, Book: a.crew.api(a.web.guard, a.stored), Guard: a.web.guard}
-}
-
-// foldersOf returns the folders of documents of all agents: those that the settings name, else the one in the data folder that is
-// called like the agent, if it is there.
-func foldersOf(c *crew, data string) map[string][]string {
-	all, cfg := map[string][]string{}, c.settings()
-	for _, name := range c.Names() {
-		for _, folder := range cfg.Agents[name].Knowledge {
-			if folder, err := filepath.Abs(folder); err == nil {
-				all[name] = append(all[name], folder)
-			}
-		}
-		if len(all[name]) > 0 || !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) {
-			continue
-		}
-		own := filepath.Join(data, knowledgeFolder, name)
-		if info, err := os.Stat(own); err == nil && info.IsDir() {
-			all[name] = []string{own}
-		}
-	}
-	return all
 }
 
 // deleted reports whether an agent is not there because people have deleted it: its documents go with it. One that the settings do not
@@ -339,34 +223,7 @@ func openQuiet(ctx context.Context, a *App) (err error) {
 	if a.outside.quiet, err = quiet.Open(ctx, o); err != nil {
 		return fmt.Errorf("read whether quiet mode is on: %w", err)
 	}
-	held := map[string]bool{}
-	hold := func() {
-		all := a.outside.quiet.Switched()
-		all[""] = a.outside.quiet.State()
-		for device, s := range all {
-			until := s.Until
-			if s.On && until.IsZero() {
-				until = time.Now().Add(untilSwitchedOff)
-			}
-			a.outside.letters.Hold(device, until)
-		}
-		for device := range held {
-			if !all[device].On {
-				a.outside.letters.Hold(device, time.Time{})
-			}
-		}
-		clear(held)
-		for device := range all {
-			held[device] = true
-		}
-	}
-	hold()
-	var one sync.Mutex
-	a.outside.quiet.Follow(func() { // as long as the program runs
-		one.Lock()
-		defer one.Unlock()
-		hold()
-	})
+	a.outside.quiet.HoldBack(a.outside.letters)
 	a.forgetting.also(a.outside.quiet.Forget)
 	return nil
 }
@@ -406,15 +263,21 @@ func (a quietHours) All() []quiet.Span {
 	return slices.DeleteFunc(all, func(s quiet.Span) bool { return s.Hours.None() })
 }
 
-// untilSwitchedOff is how long letters are kept for a quiet mode that has no end.
-const untilSwitchedOff = 30 * 24 * time.Hour
-
 // owner returns the key of a device's reminders. A stranger has none.
 func owner(s wire.Session) (key string, known bool) { return s.DeviceID, !s.Unknown }
 
 // routinesOf makes the book of routines. They are kept in a database, or end with the program if there is none.
 func routinesOf(ctx context.Context, a *App) *routine.Book {
 	var book *routine.Book
+	done := perform.Options{
+		Sender: a.outside.sender, Texts: func() *prompts.Set { return a.forces.now.Load().options.Prompts },
+		Find: func(id string) (perform.Device, error) { return a.outside.devices.Find(id) },
+		Here: func() *router.Router { return a.outside.here() },
+		Told: func(device, key string, over bool) { book.Told(device, key, over) },
+	}
+	if a.accounts != nil {
+		done.People = func(ctx context.Context) ([]account.Person, error) { return account.ActivePeople(ctx, a.accounts) }
+	}
 	o := routine.Options{
 		Waits: func() {
 			if a.forces.servers != nil {
@@ -423,12 +286,7 @@ func routinesOf(ctx context.Context, a *App) *routine.Book {
 		},
 		Folder: filepath.Join(a.options.Data, "routines"), Variable: os.LookupEnv, NewID: store.NewID, Log: a.log,
 		Zone: func(to string) *time.Location { return zoneOf(a, idOf(a.cfg, to)) },
-		Doer: perform.New(perform.Options{
-			Sender: a.outside.sender, Texts: func() *prompts.Set { return a.forces.now.Load().options.Prompts }, People: peopleOf(a.accounts),
-			Find: func(id string) (perform.Device, error) { return a.outside.devices.Find(id) },
-			Here: func() *router.Router { return a.outside.here() },
-			Told: func(device, key string, over bool) { book.Told(device, key, over) },
-		}),
+		Doer: perform.New(done),
 	}
 	if a.stored != nil {
 		o.Store = stored.New(a.stored.Routines, alarms.OnceKnown)
@@ -450,22 +308,6 @@ func idOf(cfg *config.Config, to string) string {
 	return identity.ParseID(to)
 }
 
-// peopleOf lists who may use the server now; nil: there are no accounts.
-func peopleOf(s *account.Service) func(ctx context.Context) ([]account.Person, error) {
-	if s == nil {
-		return nil
-	}
-	return func(ctx context.Context) (people []account.Person, err error) {
-		all, err := s.Users(ctx)
-		for _, u := range all {
-			if u.DisabledAt.IsZero() {
-				people = append(people, account.Person{ID: u.ID, Name: u.Name, Role: u.Role})
-			}
-		}
-		return people, err
-	}
-}
-
 // ran tells the routines that a tool has run on a device, "" none.
 func ran(a *App, device string) func(router.Record, string) {
 	return func(rec router.Record, result string) {
@@ -474,7 +316,7 @@ func ran(a *App, device string) func(router.Record, string) {
 		}
 		e := routine.Event{Tool: rec.Tool, Source: rec.Source, Device: device, Failed: rec.Outcome == mcp.ActionTypeError.String(), Text: result}
 		if device != "" {
-			e.Name = a.outside.named(device)
+			e.Name = a.outside.Name(device)
 		}
 		a.outside.routines.Happened(e)
 	}

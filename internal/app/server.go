@@ -21,6 +21,7 @@ import (
 	"xiaozhi/internal/access"
 	"xiaozhi/internal/admintoken"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/documents"
 	"xiaozhi/internal/engines"
 	"xiaozhi/internal/settings"
 	"xiaozhi/internal/text/message"
@@ -98,7 +99,7 @@ func NewLogger(c config.Log, w io.Writer) *slog.Logger {
 
 // makeDataDir makes the data folder and its parts, for the owner only.
 func makeDataDir(dir string) error {
-	for _, d := range []string{dir, filepath.Join(dir, "prompts"), filepath.Join(dir, "music"), filepath.Join(dir, "tools"), filepath.Join(dir, "cache"), filepath.Join(dir, knowledgeFolder)} {
+	for _, d := range []string{dir, filepath.Join(dir, "prompts"), filepath.Join(dir, "music"), filepath.Join(dir, "tools"), filepath.Join(dir, "cache"), filepath.Join(dir, documents.Folder)} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return fmt.Errorf("%s: %w", message.Both("app/data-folder"), err)
 		}

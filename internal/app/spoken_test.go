@@ -22,27 +22,27 @@ func TestSayAsleep(t *testing.T) {
 	inMemory(t, s, func(ctx context.Context, t *testing.T, h *harness) {
 		ctx = mcp.WithInfo(ctx, mcp.Info{Language: "en"})
 		out := h.app.outside
-		if _, err := out.say(ctx, kitchen, "Hello.", false); err == nil {
+		if _, err := out.Say(ctx, kitchen, "Hello.", false); err == nil {
 			t.Error("a device that nobody knows is spoken to")
 		}
 		d := h.speaker(ctx, t, devicetest.Options{DeviceID: kitchen, NoMCP: true})
 		time.Sleep(time.Second)
-		if said, err := out.say(ctx, kitchen, "Awake.", false); err != nil || said != (offer.Said{Heard: "Awake.", Whole: true}) {
+		if said, err := out.Say(ctx, kitchen, "Awake.", false); err != nil || said != (offer.Said{Heard: "Awake.", Whole: true}) {
 			t.Errorf("%+v %v", said, err)
 		}
-		if len(out.sleeping()) != 0 {
-			t.Errorf("%+v", out.sleeping())
+		if len(out.Sleeping()) != 0 {
+			t.Errorf("%+v", out.Sleeping())
 		}
 		d.Close()
 		time.Sleep(time.Second)
-		if all := out.sleeping(); len(all) != 1 || all[0].ID != kitchen {
+		if all := out.Sleeping(); len(all) != 1 || all[0].ID != kitchen {
 			t.Errorf("%+v", all)
 		}
-		said, err := out.say(ctx, kitchen, "The wash is done.", true)
+		said, err := out.Say(ctx, kitchen, "The wash is done.", true)
 		if err != nil || said.Fate != "queued" || said.ID == "" || said.Whole || said.Expires.Sub(time.Now()) < 23*time.Hour {
 			t.Errorf("%+v %v", said, err)
 		}
-		asked, err := out.ask(ctx, kitchen, "Shall I open?")
+		asked, err := out.Ask(ctx, kitchen, "Shall I open?")
 		if err != nil || asked.Fate != "queued" {
 			t.Errorf("%+v %v", asked, err)
 		}
@@ -58,16 +58,16 @@ func TestSayAsleep(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)
-		if id, now, err := out.letter(ctx, said.ID); id != kitchen || err != nil || now.Fate != "heard" || !now.Whole {
+		if id, now, err := out.Letter(ctx, said.ID); id != kitchen || err != nil || now.Fate != "heard" || !now.Whole {
 			t.Errorf("%+v %v", now, err)
 		}
-		if _, now, err := out.letter(ctx, asked.ID); err != nil || now.Fate != "answered" || now.Answer != "yes please" {
+		if _, now, err := out.Letter(ctx, asked.ID); err != nil || now.Fate != "answered" || now.Answer != "yes please" {
 			t.Errorf("%+v %v", now, err)
 		}
 		if err := out.quiet.Begin(ctx, kitchen, time.Now().Add(time.Hour), "ann"); err != nil {
 			t.Fatal(err)
 		}
-		if said, err := out.say(ctx, kitchen, "Not now.", true); err != nil || said.Fate != "queued" {
+		if said, err := out.Say(ctx, kitchen, "Not now.", true); err != nil || said.Fate != "queued" {
 			t.Errorf("in quiet mode: %+v %v", said, err)
 		}
 		leaving, leave := context.WithTimeout(ctx, 500*time.Millisecond)
@@ -76,7 +76,7 @@ func TestSayAsleep(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
-		if _, err := out.say(leaving, kitchen, "A caller who leaves is not heard.", false); err == nil {
+		if _, err := out.Say(leaving, kitchen, "A caller who leaves is not heard.", false); err == nil {
 			t.Error("it was heard at once")
 		}
 		all, err := out.letters.Last(ctx, kitchen, 9)

@@ -10,6 +10,7 @@ import (
 	"xiaozhi/connection/identity"
 	"xiaozhi/console/tools"
 	"xiaozhi/internal/fleet"
+	"xiaozhi/internal/keeper"
 	"xiaozhi/internal/toolcount"
 	"xiaozhi/internal/version"
 	"xiaozhi/mcp"
@@ -47,8 +48,8 @@ func (t toolsOf) Survey(ctx context.Context, id string) (all []router.Listed, li
 	}
 	var kept keptTools
 	for name, read := range map[string]func(string) ([]mcp.Tool, error){
-		toolsName:  device.Kept,
-		thingsName: func(doc string) ([]mcp.Tool, error) { return iot.Kept(doc, t.forces.now.Load().limits.Kinds) },
+		keeper.Tools:  device.Kept,
+		keeper.Things: func(doc string) ([]mcp.Tool, error) { return iot.Kept(doc, t.forces.now.Load().limits.Kinds) },
 	} {
 		if doc := docs[name]; doc != "" {
 			had, err := read(doc)
@@ -81,7 +82,7 @@ func (t toolsOf) here() *router.Router {
 	limits.Record = func(rec router.Record) {
 		t.outside.counts.Note(rec)
 		if t.stored != nil {
-			c := callOf(&rec)
+			c := keeper.CallOf(&rec)
 			c.Caller, c.At = "console", time.Now().Add(-rec.Took)
 			t.stored.Log.Call(c)
 		}

@@ -80,12 +80,17 @@ type Mode struct {
 	wake   chan struct{} // size 1: has Run look again
 }
 
-// Open returns quiet mode as it was left.
-func Open(ctx context.Context, o Options) (*Mode, error) {
+// New returns quiet mode that is off.
+func New(o Options) *Mode {
 	if o.Hours == nil {
 		o.Hours = noHours{}
 	}
-	m := &Mode{o: o, rows: map[string]State{}, follow: map[int]func(){}, wake: make(chan struct{}, 1)}
+	return &Mode{o: o, rows: map[string]State{}, follow: map[int]func(){}, wake: make(chan struct{}, 1)}
+}
+
+// Open returns quiet mode as it was left.
+func Open(ctx context.Context, o Options) (*Mode, error) {
+	m := New(o)
 	if o.Table == nil {
 		return m, nil
 	}

@@ -1,4 +1,4 @@
-package app
+package keeper
 
 import (
 	"path/filepath"
@@ -9,6 +9,7 @@ import (
 	"xiaozhi/agent"
 	"xiaozhi/agent/turn"
 	"xiaozhi/internal/config"
+	"xiaozhi/internal/services"
 	"xiaozhi/internal/timeline"
 	"xiaozhi/store"
 )
@@ -27,7 +28,7 @@ func TestAttemptsAreKeptWithTheirCost(t *testing.T) {
 	cfg.Providers["mine"] = shared
 	shared.APIKey = "k"
 	cfg.Providers["shared"] = shared
-	k := &keeper{price: func(name string) (config.Price, bool) { return priceOf(cfg, name) }}
+	k := &Keeper{o: Options{Price: func(name string) (config.Price, bool) { return services.PriceOf(cfg, name) }}}
 	begun := time.Now()
 	var turn store.Turn
 	k.spent(&turn, &timeline.Figures{Attempts: []timeline.Attempt{
@@ -93,7 +94,7 @@ func TestInterruptedAreFound(t *testing.T) {
 	if err := s.Devices.Commit(t.Context(), store.DeviceChange{Save: []store.Identity{{ID: "m", Address: "m", State: store.DevicePaired, FirstAt: time.Now()}}}); err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{price: func(string) (config.Price, bool) { return config.Price{}, false }, store: s, deviceID: "m", valid: func(keep func()) { keep() }}
+	k := New(Options{Price: func(string) (config.Price, bool) { return config.Price{}, false }, Store: s, Device: "m", Valid: func(keep func()) { keep() }})
 	for cause, want := range map[error]bool{turn.ErrBargeIn: true, turn.ErrAborted: true, turn.ErrReplaced: true, turn.ErrDone: false, turn.ErrFailed: false, turn.ErrNoSpeech: false, turn.ErrPaused: false} {
 		k.Turn(&agent.Turn{Talk: agent.Talk{ID: cause.Error(), Began: time.Now(), Turns: 1}, At: time.Now(), Kind: agent.TurnSaid, Cause: cause})
 		if err := s.Log.Flush(t.Context()); err != nil {
